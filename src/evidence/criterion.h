@@ -2,6 +2,7 @@
 // where it applies, and who says so. It is read from catalogue/ and interpreted by Judge; it holds no code.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,9 +21,11 @@ enum class Measure {
   kMax, kMin, kMedian,
   kAllEqual,     // every sample of the fact over ALL subjects of the kind is the same value (fleet homogeneity)
 };
+std::string_view ToString(Measure measure);  // "last", "delta", "rate_per_hour", "max", "min", "median", "all_equal"
 Result<Measure> ParseMeasure(std::string_view text);
 
 enum class Compare { kEqual, kNotEqual, kAtLeast, kAtMost, kGreater, kLess, kIn, kNotIn, kContains, kTrue, kFalse };
+std::string_view ToString(Compare compare);  // "equal", "not_equal", "at_least", ...
 Result<Compare> ParseCompare(std::string_view text);
 
 // A threshold is a literal, or a name that the site answers ("expect: gpus_per_node", per subject).
@@ -46,7 +49,9 @@ struct Criterion {
   int min_samples = 1;
   std::vector<std::string> applies_when;  // site features, all needed; "!x" = must be absent
   std::string otherwise;                  // why it does not apply elsewhere, shown with n/a
-  bool advisory = false;                  // a miss is WARN, never FAIL
+  bool advisory = false;                  // a miss is WARN, never FAIL; not knowing stays UNKNOWN
+  std::vector<std::string> unknown_values;  // texts by which a tool says that it does not know: "Skip", "N/A"
+  std::optional<int64_t> saturates_at;    // the value at which a counter of this width sticks (15, 255, 65535)
   std::string why, measured_by, source, fix, next, runbook, owner, since;
   int rank = 50;                          // suspects of a lower rank are named first (a cause before its symptoms)
 };

@@ -18,6 +18,7 @@ namespace muster {
 // Where an observation comes from, kept to the end: a rehearsed result never turns into a live one.
 enum class Origin { kLive, kReplayed, kRehearsed };
 std::string_view ToString(Origin origin);
+Result<Origin> ParseOrigin(std::string_view text);
 
 // Why something is not known. Every UNKNOWN verdict carries one of these.
 enum class UnknownReason {
@@ -29,7 +30,8 @@ enum class UnknownReason {
   kToolFault,      // the tool hung, crashed or is not there
   kUnreachable,    // the host did not answer
 };
-std::string_view ToString(UnknownReason reason);
+std::string_view ToString(UnknownReason reason);  // "not observed", "stale", ...
+Result<UnknownReason> ParseUnknownReason(std::string_view text);
 
 struct Unobserved {
   UnknownReason reason = UnknownReason::kNotObserved;
@@ -38,6 +40,7 @@ struct Unobserved {
 };
 
 using Value = std::variant<bool, int64_t, double, std::string>;
+// For a person: "yes", "7", "371.2 GB/s", the text itself (made printable, at most 80 bytes).
 std::string FormatValue(const Value& value, Unit unit);
 
 // The command, query or file that was read: shared by all observations that came out of it.
