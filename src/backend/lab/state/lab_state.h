@@ -1,9 +1,11 @@
-// The state of a lab: which cluster it plays, which faults are in it, since when. It is one small file in the lab's folder;
-// everything a tool prints follows from it and the time, so two tools never contradict each other.
+// The state of a lab: which cluster it plays, which faults are in it, since when. It is one small
+// file in the lab's folder; everything a tool prints follows from it and the time, so two tools
+// never contradict each other.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,7 +18,8 @@
 
 namespace muster::lab {
 
-// One injected fault. `kind` is a name in FaultTable(); `on` is a subject of the kind the table asks for.
+// One injected fault. `kind` is a name in FaultTable(); `on` is a subject of the kind the table
+// asks for.
 struct Fault {
   std::string kind;
   Subject on;
@@ -25,13 +28,18 @@ struct Fault {
   bool operator==(const Fault&) const = default;
 };
 
+// Where things stand in a cluster, by name, so that a tool over thousands of ports stays quick.
+// Made by MakeLab and LoadLab.
+struct LabIndex;
+
 struct LabState {
   ClusterSpec spec;
-  Cluster cluster;      // BuildCluster(spec), with the lab's serials and UUIDs filled in
+  Cluster cluster;  // BuildCluster(spec), with the lab's serials and UUIDs filled in
   uint64_t seed = 1;
-  TimePoint created;    // counters run from here
+  TimePoint created;  // counters run from here
   std::vector<Fault> faults;
-  std::string folder;   // where the lab keeps its files ("" in tests that need none)
+  std::string folder;  // where the lab keeps its files ("" in tests that need none)
+  std::shared_ptr<const LabIndex> index;
 
   const Fault* Find(std::string_view kind, const Subject& on) const;
   bool Has(std::string_view kind, const Subject& on) const { return Find(kind, on) != nullptr; }
@@ -39,29 +47,47 @@ struct LabState {
   const Fault* FindAny(std::string_view kind) const;
 };
 
+// What the lab calls the things that the cluster's parts list does not name.
+inline constexpr std::string_view kLabSite = "lab", kLabFabric = "fabric", kLabEndpoint = "openai";
+std::vector<std::string> LabBudgets();                    // power, cooling, weight
+std::vector<std::string> LabPdus(const LabState& state);  // pdu00.., one for each rack
+
 LabState MakeLab(const ClusterSpec& spec, uint64_t seed, TimePoint now);
 // <folder>/lab.json. Load checks the format version and every fault against the table.
 Result<LabState> LoadLab(Files& files, const std::string& folder);
 Status SaveLab(Files& files, const LabState& state);
 
-// What a fault is, where it can be put, and what the gates must say of it (used by `lab faults` and by the exam).
+// What a fault is, where it can be put, and what the gates must say of it (used by `lab faults` and
+// by the exam).
 struct FaultKind {
-  std::string_view name;        // "link_down"
-  SubjectKind on;               // what it is put on
-  std::string_view what;        // one line for a person
-  int gate;                     // the first gate that must not pass
-  SubjectKind suspect;          // the kind of the suspect that must be named first
-  bool expect_unknown;          // the gate must be UNKNOWN rather than FAIL (hang, refusal, garbage)
+  std::string_view name;  // "link_down"
+  SubjectKind on;         // what it is put on
+  std::string_view what;  // one line for a person
+  int gate;               // the first gate that must not pass
+  SubjectKind suspect;    // the kind of the suspect that must be named first
+  bool expect_unknown;    // the gate must be UNKNOWN rather than FAIL (hang, refusal, garbage)
   std::map<std::string, double> defaults;
-  std::string_view source;      // where the fault and its signs are documented
+  std::string_view source;  // where the fault and its signs are documented
 };
 const std::vector<FaultKind>& FaultTable();
 const FaultKind* FindFaultKind(std::string_view name);
-// The suspects that would be right for a fault, best first: the subject itself, and what cannot be told apart from it.
+// A setting of a fault: as injected, else the table's default, else 0.
+double Setting(const Fault& fault, std::string_view name);
+// Every subject of the lab that this kind of fault can be put on; empty when the lab has none (no
+// links, one node, ...).
+std::vector<Subject> PossibleSubjects(const LabState& state, const FaultKind& kind);
+// The suspects that would be right for a fault, best first: the subject itself, and what cannot be
+// told apart from it.
 std::vector<Subject> RightSuspects(const LabState& state, const Fault& fault);
 // A subject this kind of fault can be put on, chosen by the seed.
 Subject SampleSubject(const LabState& state, const FaultKind& kind, uint64_t seed);
-// kInvalid with the possible subjects when the fault cannot be put there.
-Status Inject(LabState& state, std::string_view kind, std::string_view subject_id, TimePoint now);
+// kInvalid with the possible subjects when the fault cannot be put there. An empty id is fine where
+// there is only one subject. `with` overrides the table's settings. A fault that is there already
+// is renewed: its `since` becomes `now`.
+Status Inject(LabState& state, std::string_view kind, std::string_view subject_id, TimePoint now,
+              const std::map<std::string, double>& with = {});
+// Takes faults out: of this kind ("" = any) on this subject ("" = any). Returns how many; none is
+// kNotFound with what is there.
+Result<int> Heal(LabState& state, std::string_view kind, std::string_view subject_id);
 
 }  // namespace muster::lab

@@ -1,0 +1,40 @@
+// What is so of one node: versions, services, clock.
+#include <fmt/format.h>
+
+#include "backend/lab/state/chance.h"
+#include "backend/lab/state/truth.h"
+
+namespace muster::lab {
+
+namespace {
+// An older release of the same branch.
+constexpr std::string_view kOtherDriver = "570.172.08";
+}  // namespace
+
+NodeTruth NodeNow(const LabState& state, const Node& node, TimePoint now) {
+  NodeTruth truth;
+  truth.boot_id = DrawUuid(state, node.name, "boot");
+  // Nodes came up some hours before the lab was made, not all in one minute.
+  truth.uptime = (now - state.created) + std::chrono::hours(20) +
+                 FromSeconds(1800 * Draw(state, node.name, "uptime"));
+  const Subject subject = NodeSubject(node.name);
+  truth.reachable = !state.Has("unreachable", subject);
+  if (state.Has("driver_mismatch", subject)) {
+    truth.driver_version = truth.loaded_driver_version = truth.fabric_manager_version =
+        kOtherDriver;
+  }
+  if (state.Has("module_mismatch", subject)) truth.loaded_driver_version = kOtherDriver;
+  if (state.Has("fabric_manager_mismatch", subject)) truth.fabric_manager_version = kOtherDriver;
+  truth.fabric_manager_running = !state.Has("fabric_manager_down", subject);
+  truth.peermem_loaded = !state.Has("peermem_missing", subject);
+  if (const Fault* fault = state.Find("clock_skew", subject)) {
+    truth.clock_offset = FromSeconds(Setting(*fault, "seconds"));
+  }
+  truth.exporter_answers = !state.Has("exporter_silent", subject);
+  if (const Fault* fault = state.Find("scrape_too_slow", subject)) {
+    truth.scrape_interval_seconds = Setting(*fault, "seconds");
+  }
+  return truth;
+}
+
+}  // namespace muster::lab
