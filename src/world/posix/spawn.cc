@@ -7,8 +7,8 @@
 #include <mutex>
 #include <signal.h>
 #include <string>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
@@ -163,7 +163,8 @@ Result<Spawned> Spawn(const Command& command, const ChildStreams& streams) {
     ::waitpid(pid, nullptr, 0);
     return Fail(ErrnoError(exec_error, "cannot start " + program));
   }
-  return Spawned{pid, UniqueFd(::pidfd_open(pid, 0))};
+  // By number: <sys/pidfd.h> of glibc 2.36 declares pidfd_open without C linkage.
+  return Spawned{pid, UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)))};
 }
 
 std::optional<int> PeekExit(pid_t pid) {
