@@ -50,12 +50,14 @@ double AdapterRate(const LabState& state, const Node& node, int rail, TimePoint 
                                                   : nic->rate_gbit_per_s / 2;
 }
 
-// GB/s that a GPU's PCIe slot lets through: 63 raw for generation 5 with 16 lanes, of which data
-// gets nine tenths.
+// GB/s that a GPU's PCIe slot lets through when it has lost lanes: 63 raw for generation 5 with 16,
+// of which data gets nine tenths.
 double SlotRate(const LabState& state, const Node& node, int rail, TimePoint now) {
   if (node.gpus.empty()) return 1e9;
   const int index = node.gpus[static_cast<size_t>(rail) % node.gpus.size()].index;
   const GpuTruth gpu = GpuNow(state, node, index, now);
+  if (gpu.pcie_width >= gpu.pcie_width_max)
+    return 1e9;  // boards are built so that a whole slot feeds its adapter
   return 0.9 * 63.0 * std::ldexp(1.0, gpu.pcie_gen - 5) * gpu.pcie_width / 16;
 }
 
