@@ -49,7 +49,9 @@ Parts Divide(std::string_view text) {
 std::optional<std::map<uint64_t, int>> ReadAddresses(std::string_view text) {
   std::map<uint64_t, int> index_of;
   for (auto line : Lines(text)) {
-    if (Trim(line).empty()) continue;
+    // A GPU that the tool cannot open is named in a line of its own before the list.
+    if (Trim(line).empty() || StartsWith(line, "Unable to determine the device handle for GPU"))
+      continue;
     const auto cells = Split(line, ',');
     if (cells.size() != 2) return std::nullopt;
     const auto index = ParseInt(Trim(cells[0]));
