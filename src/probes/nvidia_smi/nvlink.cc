@@ -67,6 +67,8 @@ std::vector<GpuLinks> ReadGpus(std::string_view text) {
     } else if (!gpus.empty() && Contains(ToLower(line), "all links are inactive")) {
       gpus.back().all_inactive = true;
       gpus.back().excerpt = Shorten(Printable(line), 160);
+    } else if (StartsWith(line, "Unable to determine the device handle")) {
+      continue;  // of another GPU, which then has no list
     } else if (!gpus.empty() && !line.empty()) {
       gpus.back().damaged = true;
     }
