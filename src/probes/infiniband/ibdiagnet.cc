@@ -45,9 +45,10 @@ int TableHeading(std::string_view line) {
 Ibdiagnet ParseIbdiagnet(std::string_view text) {
   Ibdiagnet result;
   for (const std::string_view line : WholeLines(text)) {
+    if (StartsWith(line, "-E-") && result.complaint.empty()) result.complaint = std::string(line);
     if (const int generation = TableHeading(line)) {
-      result = Ibdiagnet{};  // of several runs in one text the last counts
-      result.generation = generation;
+      // Of several runs in one text the last counts.
+      result = Ibdiagnet{generation, {}, {}, false, std::move(result.complaint)};
       continue;
     }
     if (result.generation == 0) continue;
@@ -95,6 +96,9 @@ Observations ParseIbdiagnetReading(const Reading& reading) {
     unknown(UnknownReason::kUnparsable, "the output ends before ibdiagnet's last line");
   } else if (!diag.unread.empty()) {
     unknown(UnknownReason::kNotObserved, fmt::format("no result for stage \"{}\"", diag.unread[0]));
+  } else if (!diag.complaint.empty()) {
+    unknown(UnknownReason::kUnparsable,
+            fmt::format("no stage counts an error, and yet: {}", diag.complaint));
   } else {
     builder.Add(fabric, "ibdiagnet.errors", int64_t{0}, Unit::kCount,
                 fmt::format("{} stages, 0 errors", diag.stages.size()));

@@ -24,6 +24,7 @@ struct Ibdiagnet {
   std::vector<IbdiagnetStage> stages;
   std::vector<std::string> unread;  // stages whose numbers could not be read ("NA", "skipped")
   bool complete = false;            // the line after the table was printed
+  std::string complaint;            // the first "-E-" line, wherever it stands
 };
 
 // Captures exist of ibutils 1.5.7; generation 2 is read as its user manual and published outputs

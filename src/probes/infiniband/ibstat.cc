@@ -277,11 +277,6 @@ Observations ParseIbstatReading(const Reading& reading) {
       builder.AddUnobserved(hca, fact, UnknownReason::kToolFault, *ibstat.panic);
     }
   }
-  // Only a listing that came to its end says how many there are.
-  if (ibstat.devices > 0 && reading.exit_code == 0 && !ibstat.panic) {
-    builder.Add(NodeSubject(reading.host), "hca.count", int64_t{ibstat.devices}, Unit::kCount,
-                fmt::format("{} CA headings", ibstat.devices));
-  }
   return builder.Take();
 }
 

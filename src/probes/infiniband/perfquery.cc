@@ -109,8 +109,10 @@ Observations ParsePerfqueryReading(const Reading& reading) {
   std::map<PortKey, std::string> names;
   std::map<PortKey, CounterSet> answered;
   std::map<PortKey, std::string> silent;  // with the command that asked
+  bool listed = false;
   for (const Block& block : Blocks(reading.text, reading.exit_code)) {
-    if (IsOf(block, "ibnetdiscover")) {
+    if (!block.command.empty() && IsOf(block, "ibnetdiscover")) {
+      listed = true;
       for (const DiscoveredPort& port : ParseIbnetdiscoverPorts(block.text).ports) {
         if (port.lid > 0) names.emplace(PortKey{port.lid, port.port}, port.End());
       }
@@ -135,7 +137,16 @@ Observations ParsePerfqueryReading(const Reading& reading) {
     return Subject{SubjectKind::kPort,
                    it != names.end() ? it->second : fmt::format("lid{}/{}", key.first, key.second)};
   };
-  for (const auto& [key, set] : answered) ObserveCounters(set, subject(key), true, "", builder);
+  for (const auto& [key, set] : answered) {
+    if (!listed || names.contains(key)) {
+      ObserveCounters(set, subject(key), true, "", builder);
+      continue;
+    }
+    for (const CounterName& name : CounterTable()) {
+      builder.AddUnobserved(subject(key), name.fact, UnknownReason::kUnparsable,
+                            "the list of ports does not say whose LID this is");
+    }
+  }
   for (const auto& [key, command] : silent) {
     if (answered.contains(key)) continue;
     for (const CounterName& name : CounterTable()) {

@@ -70,7 +70,7 @@ std::span<const Probe> InfinibandProbes() {
   static const std::array<Probe, 9> kProbes = {{
       {kIbstatId,
        "txt",
-       {"hca.state", "hca.physical_state", "hca.rate", "hca.firmware", "hca.count"},
+       {"hca.state", "hca.physical_state", "hca.rate", "hca.firmware"},
        RunPlain<kIbstatId, kIbstat>,
        ib::ParseIbstatReading},
       {kIbstatusId,

@@ -45,6 +45,7 @@ bool SaysNoSubnetManager(std::string_view text) {
 std::optional<std::vector<int>> ParseIsSmPorts(std::string_view text) {
   std::vector<int> lids;
   bool begun = false, ended = false;
+  size_t records = 0;
   for (const std::string_view line : WholeLines(text)) {
     if (Trim(line) == "IsSM ports") begun = true;
     if (Trim(line) == "IsSMdisabled ports") {
@@ -52,13 +53,15 @@ std::optional<std::vector<int>> ParseIsSmPorts(std::string_view text) {
       break;
     }
     std::string_view rest = Trim(line);
+    if (begun && rest == "PortInfoRecord dump:") ++records;
     if (!begun || !Take(rest, "EndPortLid")) continue;
     rest.remove_prefix(std::min(rest.find_first_not_of('.'), rest.size()));
     const auto lid = ParseInt(rest);
     if (!lid.ok() || *lid < 1 || *lid > 0xffff) return std::nullopt;
     lids.push_back(static_cast<int>(*lid));
   }
-  if (!ended) return std::nullopt;
+  // A record whose LID line was lost hides a subnet manager.
+  if (!ended || records > lids.size()) return std::nullopt;
   return lids;
 }
 
@@ -118,6 +121,9 @@ void ObserveMasters(const Subject& fabric, const Answers& answers, ObservationBu
           fmt::format("the port with LID {} can be a subnet manager and did not answer", lid));
     }
     count(*it->second);
+  }
+  for (const auto& [lid, sm] : answers.by_lid) {
+    if (sm) count(*sm);
   }
   if (excerpt.empty()) excerpt = answers.ours->excerpt;
   builder.Add(fabric, "sm.masters", static_cast<int64_t>(masters.size()), Unit::kCount, excerpt);

@@ -71,7 +71,11 @@ std::string RenderBlock(std::string_view command, std::string_view out, int exit
 
 bool IsOf(const Block& block, std::string_view program) {
   if (block.command.empty()) return true;
-  return block.command.substr(0, block.command.find(' ')) == program;
+  // "kill OpenSM; sminfo": what was printed is the last one's.
+  const size_t last = block.command.rfind("; ");
+  const std::string_view command =
+      last == std::string_view::npos ? block.command : block.command.substr(last + 2);
+  return command.substr(0, command.find(' ')) == program;
 }
 
 std::optional<std::string_view> Between(std::string_view text, std::string_view open,
