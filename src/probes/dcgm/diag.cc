@@ -53,14 +53,16 @@ struct GpuRecord {
   std::string hidden_text;
 };
 
-void Note(GpuRecord& record, const DiagTest& test, const DiagResult& result) {
+// `covers`: the result is this GPU's own, so it pays what the level owes; a summary or a nameless
+// result only adds bad news.
+void Note(GpuRecord& record, const DiagTest& test, const DiagResult& result, bool covers) {
   const std::string_view family = Family(test);
   const Outcome outcome = result.outcome;
   if (outcome == Outcome::kUnreadable) {
     if (record.unreadable.empty()) record.unreadable = test.name;
     return;
   }
-  if (IsOwed(family)) {
+  if (covers && IsOwed(family)) {
     auto [found, fresh] =
         record.owed.try_emplace(*std::find(kOwed.begin(), kOwed.end(), family), outcome);
     if (!fresh && Rank(outcome) > Rank(found->second)) found->second = outcome;
@@ -70,7 +72,7 @@ void Note(GpuRecord& record, const DiagTest& test, const DiagResult& result) {
     if (record.hidden_text.empty())
       record.hidden_text = fmt::format("{}: Pass, {}", test.name, result.first_complaint);
   }
-  if (outcome == Outcome::kSkip && !IsOwed(family)) return;
+  if (outcome == Outcome::kSkip && !(covers && IsOwed(family))) return;
   if (Rank(outcome) > Rank(record.worst) || record.witness.empty()) {
     record.worst = outcome;
     record.witness = result.complaints > 0 ? fmt::format("{}: {}, {}", test.name, ToString(outcome),
@@ -94,11 +96,11 @@ using Records = std::map<int, GpuRecord>;
 void NoteTest(const DiagTest& test, Records& records) {
   for (const DiagResult& result : test.results) {
     if (result.gpus.empty())
-      for (auto& [index, record] : records) Note(record, test, result);
-    for (int gpu : result.gpus) Note(records[gpu], test, result);
+      for (auto& [index, record] : records) Note(record, test, result, !result.nameless);
+    for (int gpu : result.gpus) Note(records[gpu], test, result, true);
   }
   if (SummaryAdds(test))
-    for (auto& [index, record] : records) Note(record, test, test.summary);
+    for (auto& [index, record] : records) Note(record, test, test.summary, false);
 }
 
 void AddGpu(ObservationBuilder& out, const Subject& gpu, const GpuRecord& record) {

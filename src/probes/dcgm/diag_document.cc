@@ -110,6 +110,10 @@ DiagResult ReadResult(const json::object& object) {
   if ((group.empty() || EqualsIgnoreCase(group, "GPU")) &&
       object.at_key("entity_id").get(entity) == simdjson::SUCCESS)
     ReadIds(entity, result.gpus);
+  // A result of a GPU that does not say which one it is proves nothing of any GPU; a failure still
+  // counts, for all of them.
+  const bool of_gpu = group.empty() || EqualsIgnoreCase(group, "GPU");
+  result.nameless = of_gpu && result.gpus.empty();
   auto any = [](std::string_view) { return true; };
   ReadComplaints(object, "warnings", result, any);
   ReadComplaints(object, "warning", result, any);
@@ -136,6 +140,7 @@ void ReadTest(const json::object& object, std::string_view category, DiagDocumen
     test.has_summary = true;
     test.summary = ReadResult(summary);
     test.summary.gpus.clear();
+    test.summary.nameless = false;
   }
   document.tests.push_back(std::move(test));
 }

@@ -21,6 +21,7 @@ Outcome ReadOutcome(std::string_view status);
 struct DiagResult {
   std::vector<int> gpus;  // empty: the whole node (a CPU entity, a summary)
   Outcome outcome = Outcome::kUnreadable;
+  bool nameless = false;   // of a GPU, but without its id
   int64_t complaints = 0;  // warnings, errors, and info lines that state a failure
   std::string first_complaint;
 };
