@@ -15,7 +15,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// ---- writing: by hand, since a check of a large cluster writes some hundred thousand of these ----
+// ---- writing: by hand, since a check of a large cluster writes some hundred thousand of these
+// ----
 
 void WriteText(std::string& out, std::string_view text) {
   out += '"';
@@ -311,7 +312,8 @@ Result<Observation> ReadObservation(const Json& json,
   o.fact = f.Text("fact");
   const Json* value = f.Find("value");
   const Json* unknown = f.Find("unknown");
-  if ((value == nullptr) == (unknown == nullptr)) f.Bad("neither or both of \"value\", \"unknown\"");
+  if ((value == nullptr) == (unknown == nullptr))
+    f.Bad("neither or both of \"value\", \"unknown\"");
   if (value && !unknown) {
     o.seen = f.Parsed(ReadValue(*value), Value(false));
   } else if (unknown) {
@@ -422,7 +424,9 @@ std::string EncodeCriterion(const Criterion& c) {
   texts("applies_when", c.applies_when);
   o.TextIfAny("otherwise", c.otherwise);
   o.Key("advisory") += c.advisory ? "true" : "false";
+  if (c.when_observed) o.Key("when_observed") += "true";
   texts("unknown_values", c.unknown_values);
+  if (c.miss_is) o.Text("miss_is", ToString(*c.miss_is));
   if (c.saturates_at) o.Int("saturates_at", *c.saturates_at);
   o.Text("why", c.why);
   o.Text("measured_by", c.measured_by);
@@ -463,7 +467,10 @@ Result<Criterion> DecodeCriterion(std::string_view json) {
   } else {
     f.Bad("\"advisory\" is not a boolean");
   }
+  if (const Json* only = f.Find("when_observed")) c.when_observed = *only == Json(true);
   c.unknown_values = f.Texts("unknown_values");
+  if (f.Find("miss_is"))
+    c.miss_is = f.Parsed(ParseUnknownReason(f.Text("miss_is")), UnknownReason::kNotObserved);
   if (f.Find("saturates_at")) c.saturates_at = f.Int("saturates_at");
   c.why = f.Text("why");
   c.measured_by = f.Text("measured_by");

@@ -156,7 +156,9 @@ class Judgement {
       std::erase_if(samples, [&](size_t i) { return Age(i) > c_.fresh_for; });
     }
     if (auto why = Unusable(samples)) return std::move(*why);
-    if (!told) return Unknown(UnknownReason::kNotObserved, fmt::format("the site does not say {}", missing_name_), samples);
+    if (!told)
+      return Unknown(UnknownReason::kNotObserved,
+                     fmt::format("the site does not say {}", missing_name_), samples);
     if (c_.measure == Measure::kAllEqual) return Fleet(samples.back());
     auto figure = Reduce(samples);
     if (!figure) return std::move(v_);
@@ -276,8 +278,8 @@ class Judgement {
     const size_t n = numbers.size();
     const double value = c_.measure == Measure::kMax   ? numbers.back()
                          : c_.measure == Measure::kMin ? numbers.front()
-                         : n % 2 == 1 ? numbers[n / 2]
-                                      : (numbers[n / 2 - 1] + numbers[n / 2]) / 2;
+                         : n % 2 == 1                  ? numbers[n / 2]
+                                                       : (numbers[n / 2 - 1] + numbers[n / 2]) / 2;
     figure.values = {value};
     return figure;
   }
@@ -290,7 +292,8 @@ class Judgement {
     return std::nullopt;
   }
 
-  // Newest less oldest. A counter that was reset or sticks at its end has counted at least what can be seen.
+  // Newest less oldest. A counter that was reset or sticks at its end has counted at least what can
+  // be seen.
   std::optional<Figure> Growth(const std::vector<size_t>& samples) {
     Figure figure;
     figure.evidence = samples;
@@ -347,6 +350,10 @@ class Judgement {
       v_.measured = ">= " + v_.measured;
       if (!exceeded) return Unknown(UnknownReason::kNotObserved, figure.hides, figure.evidence);
     }
+    if (*worst == Level::kFail && c_.miss_is) {
+      return Unknown(*c_.miss_is, fmt::format("{}, wanted {}", v_.measured, v_.wanted),
+                     figure.evidence);
+    }
     return Say(*worst);
   }
 
@@ -399,15 +406,15 @@ class Judgement {
       }
     }
     v_.level = level;
-    v_.text = level == Level::kPass
-                  ? c_.title
-                  : fmt::format("{}: {} has {}, wanted {}", c_.title, v_.subject.id, v_.measured,
-                                v_.wanted);
+    v_.text = level == Level::kPass ? c_.title
+                                    : fmt::format("{}: {} has {}, wanted {}", c_.title,
+                                                  v_.subject.id, v_.measured, v_.wanted);
     SetOrigin();
     return std::move(v_);
   }
 
-  Verdict Unknown(UnknownReason reason, std::string_view detail, const std::vector<size_t>& evidence) {
+  Verdict Unknown(UnknownReason reason, std::string_view detail,
+                  const std::vector<size_t>& evidence) {
     v_.level = Level::kUnknown;
     v_.reason = reason;
     v_.evidence = evidence;

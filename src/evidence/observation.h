@@ -1,5 +1,6 @@
-// An Observation is one thing that was seen: subject, fact, value with unit, when, from where, and the raw text behind it.
-// What could NOT be seen is an Observation too, with the reason; so silence never looks like health.
+// An Observation is one thing that was seen: subject, fact, value with unit, when, from where, and
+// the raw text behind it. What could NOT be seen is an Observation too, with the reason; so silence
+// never looks like health.
 #pragma once
 
 #include <cstdint>
@@ -45,9 +46,9 @@ std::string FormatValue(const Value& value, Unit unit);
 
 // The command, query or file that was read: shared by all observations that came out of it.
 struct Source {
-  std::string probe;       // "infiniband.iblinkinfo"
+  std::string probe;  // "infiniband.iblinkinfo"
   std::string host;
-  std::string command;     // as a person would type it, or "GET url", or "read path"
+  std::string command;  // as a person would type it, or "GET url", or "read path"
   int exit_code = 0;
   std::string raw_sha256;  // of what it printed; the bundle keeps the text under this name
   std::string tool_version;

@@ -185,6 +185,21 @@ std::span<const size_t> ObservationIndex::OfFact(std::string_view fact) const {
   return impl_->of_fact[*id];
 }
 
+std::vector<Subject> ObservationIndex::SubjectsWith(SubjectKind kind, std::string_view fact) const {
+  std::vector<Subject> subjects;
+  const auto id = impl_->FactId(fact);
+  if (!id) return subjects;
+  for (const size_t i : impl_->of_fact[*id]) {
+    if (at(i).subject.kind == kind) subjects.push_back(at(i).subject);
+  }
+  for (const auto& [key, list] : impl_->missing) {
+    if (key.fact == *id && key.kind == kind) subjects.push_back(at(list.front()).subject);
+  }
+  std::sort(subjects.begin(), subjects.end());
+  subjects.erase(std::unique(subjects.begin(), subjects.end()), subjects.end());
+  return subjects;
+}
+
 const ObservationIndex::Census& ObservationIndex::CensusOf(
     SubjectKind kind, std::string_view fact, std::span<const std::string> leave_out) const {
   const std::lock_guard lock(impl_->census_mutex);
@@ -200,7 +215,8 @@ const ObservationIndex::Census& ObservationIndex::CensusOf(
     const std::span<const size_t> own = Find(at(i).subject, fact);
     newest.try_emplace(at(i).subject.id, own.back());
   }
-  std::map<Value, std::pair<size_t, size_t>, ValueLess> counts;  // value -> how many, one that has it
+  std::map<Value, std::pair<size_t, size_t>, ValueLess>
+      counts;  // value -> how many, one that has it
   for (const auto& [id, i] : newest) {
     const Value& value = *at(i).value();
     const auto* text = std::get_if<std::string>(&value);
