@@ -32,6 +32,18 @@ function(add_room name)
     target_link_libraries(muster_${id} ${scope} muster_${dep_id})
   endforeach()
 
+  # Fuzz targets: fuzz/<name>_fuzz.cc beside the parser they feed.
+  if(MUSTER_FUZZ)
+    file(GLOB fuzzers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/*_fuzz.cc)
+    foreach(fuzzer IN LISTS fuzzers)
+      get_filename_component(fuzz_name ${fuzzer} NAME_WE)
+      add_executable(${id}_${fuzz_name} ${fuzzer})
+      target_link_libraries(${id}_${fuzz_name} PRIVATE muster_${id} ${ROOM_USES})
+      target_compile_options(${id}_${fuzz_name} PRIVATE -fsanitize=fuzzer)
+      target_link_options(${id}_${fuzz_name} PRIVATE -fsanitize=fuzzer)
+    endforeach()
+  endif()
+
   if(MUSTER_TESTS AND tests)
     add_executable(muster_${id}_test ${tests})
     target_link_libraries(muster_${id}_test PRIVATE muster_${id} ${ROOM_USES} ${ROOM_TEST_USES}

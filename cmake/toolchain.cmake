@@ -17,6 +17,7 @@ if(MUSTER_WERROR)
   target_compile_options(muster_flags INTERFACE -Werror)
 endif()
 target_include_directories(muster_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
+target_compile_definitions(muster_flags INTERFACE MUSTER_VERSION="${PROJECT_VERSION}")
 
 if(MUSTER_SANITIZE)
   add_compile_options(-fsanitize=${MUSTER_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)

@@ -1,5 +1,6 @@
-// CHECK(condition, "why"): an invariant of the program itself. It stays on in release and aborts, which is safe
-// because every intent is on disk before its deed. User input and the outside world never reach a CHECK.
+// CHECK(condition, "why"): an invariant of the program itself. It stays on in release and aborts,
+// which is safe because every intent is on disk before its deed. User input and the outside world
+// never reach a CHECK.
 #pragma once
 
 #include <source_location>
@@ -12,8 +13,7 @@ namespace muster {
 
 }  // namespace muster
 
-#define CHECK(condition, why)                                                        \
-  do {                                                                               \
-    if (!(condition))                                                                \
-      ::muster::CheckFailed(#condition, why, std::source_location::current());       \
+#define CHECK(condition, why)                                                                  \
+  do {                                                                                         \
+    if (!(condition)) ::muster::CheckFailed(#condition, why, std::source_location::current()); \
   } while (false)

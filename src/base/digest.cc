@@ -18,7 +18,8 @@ constexpr std::array<std::array<uint32_t, 256>, 8> MakeCrcTables() {
     tables[0][i] = crc;
   }
   for (uint32_t i = 0; i < 256; ++i) {
-    for (size_t t = 1; t < 8; ++t) tables[t][i] = (tables[t - 1][i] >> 8) ^ tables[0][tables[t - 1][i] & 0xFF];
+    for (size_t t = 1; t < 8; ++t)
+      tables[t][i] = (tables[t - 1][i] >> 8) ^ tables[0][tables[t - 1][i] & 0xFF];
   }
   return tables;
 }
@@ -33,7 +34,9 @@ struct ContextFree {
 };
 using Context = std::unique_ptr<EVP_MD_CTX, ContextFree>;
 
-const unsigned char* Bytes(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
+const unsigned char* Bytes(std::string_view text) {
+  return reinterpret_cast<const unsigned char*>(text.data());
+}
 
 }  // namespace
 
@@ -54,8 +57,9 @@ uint32_t Crc32c(std::string_view bytes, uint32_t seed) {
     std::memcpy(&low, at, 4);
     std::memcpy(&high, at + 4, 4);
     low ^= crc;
-    crc = kCrcTables[7][low & 0xFF] ^ kCrcTables[6][(low >> 8) & 0xFF] ^ kCrcTables[5][(low >> 16) & 0xFF] ^
-          kCrcTables[4][low >> 24] ^ kCrcTables[3][high & 0xFF] ^ kCrcTables[2][(high >> 8) & 0xFF] ^
+    crc = kCrcTables[7][low & 0xFF] ^ kCrcTables[6][(low >> 8) & 0xFF] ^
+          kCrcTables[5][(low >> 16) & 0xFF] ^ kCrcTables[4][low >> 24] ^
+          kCrcTables[3][high & 0xFF] ^ kCrcTables[2][(high >> 8) & 0xFF] ^
           kCrcTables[1][(high >> 16) & 0xFF] ^ kCrcTables[0][high >> 24];
   }
   for (; left > 0; --left, ++at) crc = (crc >> 8) ^ kCrcTables[0][(crc ^ *at) & 0xFF];
@@ -75,7 +79,10 @@ std::string HexEncode(std::string_view bytes) {
 
 Result<std::string> HexDecode(std::string_view hex) {
   const auto digit = [](char c) -> int {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
   };
   if (hex.size() % 2 != 0) return Fail(Code::kParse, "hexadecimal text of odd length");
   std::string bytes;
@@ -89,7 +96,8 @@ Result<std::string> HexDecode(std::string_view hex) {
 
 std::string Base64Encode(std::string_view bytes) {
   std::string out((bytes.size() + 2) / 3 * 4 + 1, '\0');
-  const int length = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()), Bytes(bytes), static_cast<int>(bytes.size()));
+  const int length = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()), Bytes(bytes),
+                                     static_cast<int>(bytes.size()));
   out.resize(static_cast<size_t>(length));
   return out;
 }
@@ -119,14 +127,16 @@ Result<std::string> Sign(const SigningKey& signing_key, std::string_view message
   return HexEncode({reinterpret_cast<const char*>(signature.data()), size});
 }
 
-bool VerifySignature(std::string_view public_hex, std::string_view message, std::string_view signature_hex) {
+bool VerifySignature(std::string_view public_hex, std::string_view message,
+                     std::string_view signature_hex) {
   const auto pub = HexDecode(public_hex);
   const auto signature = HexDecode(signature_hex);
   if (!pub.ok() || !signature.ok()) return false;
   Key key(EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, Bytes(*pub), pub->size()));
   Context context(EVP_MD_CTX_new());
   return key && EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, key.get()) == 1 &&
-         EVP_DigestVerify(context.get(), Bytes(*signature), signature->size(), Bytes(message), message.size()) == 1;
+         EVP_DigestVerify(context.get(), Bytes(*signature), signature->size(), Bytes(message),
+                          message.size()) == 1;
 }
 
 }  // namespace muster

@@ -1,4 +1,5 @@
-// Digests and signatures: SHA-256 names evidence, CRC-32C guards journal frames, Ed25519 signs sign-offs and waivers.
+// Digests and signatures: SHA-256 names evidence, CRC-32C guards journal frames, Ed25519 signs
+// sign-offs and waivers.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@ namespace muster {
 
 // Lower-case hexadecimal SHA-256 of the bytes.
 std::string Sha256Hex(std::string_view bytes);
-// CRC-32C (Castagnoli, reflected 0x1EDC6F41), as used by LevelDB and iSCSI (RFC 3720, B.4). `seed` continues an earlier CRC.
+// CRC-32C (Castagnoli, reflected 0x1EDC6F41), as used by LevelDB and iSCSI (RFC 3720, B.4). `seed`
+// continues an earlier CRC.
 uint32_t Crc32c(std::string_view bytes, uint32_t seed = 0);
 
 std::string HexEncode(std::string_view bytes);
@@ -26,7 +28,9 @@ struct SigningKey {
 Result<SigningKey> NewSigningKey();
 // Signature as hexadecimal.
 Result<std::string> Sign(const SigningKey& key, std::string_view message);
-// True when `signature_hex` is this key's signature of the message; an unreadable key or signature is false.
-bool VerifySignature(std::string_view public_hex, std::string_view message, std::string_view signature_hex);
+// True when `signature_hex` is this key's signature of the message; an unreadable key or signature
+// is false.
+bool VerifySignature(std::string_view public_hex, std::string_view message,
+                     std::string_view signature_hex);
 
 }  // namespace muster

@@ -1,4 +1,5 @@
-// The exit codes of the binary, the same for every command and every output form (docs/exit-codes.md).
+// The exit codes of the binary, the same for every command and every output form
+// (docs/exit-codes.md).
 #pragma once
 
 namespace muster {

@@ -1,4 +1,5 @@
-// The program's own log, on stderr, for people who debug Muster itself. Progress and results do not go here.
+// The program's own log, on stderr, for people who debug Muster itself. Progress and results do not
+// go here.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,6 @@
-// Result<T>: a value or an Error. Every function that can fail for a reason outside the program returns one;
-// exceptions are caught in the file that wraps the library which throws them. Dropping a Result is a warning.
+// Result<T>: a value or an Error. Every function that can fail for a reason outside the program
+// returns one; exceptions are caught in the file that wraps the library which throws them. Dropping
+// a Result is a warning.
 #pragma once
 
 #include <source_location>
@@ -66,10 +67,10 @@ using Status = Result<void>;
 #define MUSTER_CAT2(a, b) a##b
 #define MUSTER_CAT(a, b) MUSTER_CAT2(a, b)
 // TRY(auto v, Parse(x));  binds the value, or returns the error to the caller.
-#define TRY(lhs, expr)                                                       \
-  auto MUSTER_CAT(try_, __LINE__) = (expr);                                  \
-  if (!MUSTER_CAT(try_, __LINE__).has_value())                               \
-    return tl::unexpected(std::move(MUSTER_CAT(try_, __LINE__).error()));    \
+#define TRY(lhs, expr)                                                    \
+  auto MUSTER_CAT(try_, __LINE__) = (expr);                               \
+  if (!MUSTER_CAT(try_, __LINE__).has_value())                            \
+    return tl::unexpected(std::move(MUSTER_CAT(try_, __LINE__).error())); \
   lhs = std::move(*MUSTER_CAT(try_, __LINE__))
 // TRY_VOID(Write(x));  returns the error to the caller if there is one.
 #define TRY_VOID(expr)                                                       \

@@ -1,4 +1,5 @@
-// Small text helpers used by every parser. Numbers are read whole and in the C locale: "12x" is an error, not 12.
+// Small text helpers used by every parser. Numbers are read whole and in the C locale: "12x" is an
+// error, not 12.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +28,15 @@ bool EqualsIgnoreCase(std::string_view a, std::string_view b);
 // What follows `prefix`, or nothing when the text does not begin with it.
 std::optional<std::string_view> After(std::string_view text, std::string_view prefix);
 
-Result<int64_t> ParseInt(std::string_view text);          // decimal, optional sign
-Result<uint64_t> ParseHex(std::string_view text);         // with or without 0x
-Result<double> ParseDouble(std::string_view text);        // finite decimal or exponent form
+Result<int64_t> ParseInt(std::string_view text);    // decimal, optional sign
+Result<uint64_t> ParseHex(std::string_view text);   // with or without 0x
+Result<double> ParseDouble(std::string_view text);  // finite decimal or exponent form
 
-// Text safe to put on a terminal: control characters and escapes become visible, invalid UTF-8 becomes U+FFFD.
+// Text safe to put on a terminal: control characters and escapes become visible, invalid UTF-8
+// becomes U+FFFD.
 std::string Printable(std::string_view text);
+// Text for XML and HTML: Printable, with & < > " as entities.
+std::string EscapeXml(std::string_view text);
 // At most `limit` bytes, cut on a UTF-8 boundary, with "..." when something was cut.
 std::string Shorten(std::string_view text, size_t limit);
 // The word of `known` nearest to `word` (edit distance at most 3), for "did you mean".

@@ -49,7 +49,8 @@ Result<double> UnitSeconds(std::string_view unit) {
   if (unit == "h") return 3600.0;
   if (unit == "d") return 86400.0;
   if (unit == "w") return 7 * 86400.0;
-  return Fail(Code::kInvalid, fmt::format("unknown unit \"{}\", expected ns, us, ms, s, m, h, d or w", unit));
+  return Fail(Code::kInvalid,
+              fmt::format("unknown unit \"{}\", expected ns, us, ms, s, m, h, d or w", unit));
 }
 
 }  // namespace
@@ -58,16 +59,18 @@ std::string FormatTime(TimePoint t) {
   const auto day = floor<days>(t);
   const std::chrono::year_month_day date{day};
   const std::chrono::hh_mm_ss clock{floor<milliseconds>(t - day)};
-  std::string text = fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", static_cast<int>(date.year()),
-                                 static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                                 clock.hours().count(), clock.minutes().count(), clock.seconds().count());
+  std::string text =
+      fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", static_cast<int>(date.year()),
+                  static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                  clock.hours().count(), clock.minutes().count(), clock.seconds().count());
   if (clock.subseconds().count() != 0) text += fmt::format(".{:03}", clock.subseconds().count());
   return text + "Z";
 }
 
 Result<TimePoint> ParseTime(std::string_view text) {
   const auto bad = [&] {
-    return Fail(Code::kInvalid, fmt::format("\"{}\" is not an RFC 3339 time such as 2026-11-20T03:12:00Z", text));
+    return Fail(Code::kInvalid,
+                fmt::format("\"{}\" is not an RFC 3339 time such as 2026-11-20T03:12:00Z", text));
   };
   size_t at = 0;
   int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0;
@@ -97,11 +100,12 @@ Result<TimePoint> ParseTime(std::string_view text) {
     if (!Digits(text, at, 2, om)) return bad();
     offset = minutes{sign * (oh * 60 + om)};
   }
-  const std::chrono::year_month_day date{std::chrono::year{year}, std::chrono::month{static_cast<unsigned>(month)},
+  const std::chrono::year_month_day date{std::chrono::year{year},
+                                         std::chrono::month{static_cast<unsigned>(month)},
                                          std::chrono::day{static_cast<unsigned>(day)}};
   if (at != text.size() || !date.ok() || hour > 23 || minute > 59 || second > 60) return bad();
-  return TimePoint{std::chrono::sys_days{date}} + hours{hour} + minutes{minute} + seconds{second} - offset +
-         Duration{nanos};
+  return TimePoint{std::chrono::sys_days{date}} + hours{hour} + minutes{minute} + seconds{second} -
+         offset + Duration{nanos};
 }
 
 Result<Duration> ParseDuration(std::string_view text) {
@@ -112,7 +116,10 @@ Result<Duration> ParseDuration(std::string_view text) {
   while (!rest.empty()) {
     size_t digits = rest.find_first_not_of("0123456789.");
     if (digits == 0 || digits == std::string_view::npos) {
-      return Fail(Code::kInvalid, fmt::format("\"{}\" is not a duration, expected a number with a unit such as 30s or 2h30m", all));
+      return Fail(
+          Code::kInvalid,
+          fmt::format(
+              "\"{}\" is not a duration, expected a number with a unit such as 30s or 2h30m", all));
     }
     TRY(const double number, ParseDouble(rest.substr(0, digits)));
     rest.remove_prefix(digits);
@@ -121,7 +128,8 @@ Result<Duration> ParseDuration(std::string_view text) {
     total += number * unit;
     rest = unit_end == std::string_view::npos ? std::string_view{} : rest.substr(unit_end);
   }
-  if (total > 9e9) return Fail(Code::kInvalid, fmt::format("\"{}\" is longer than any span kept here", all));
+  if (total > 9e9)
+    return Fail(Code::kInvalid, fmt::format("\"{}\" is longer than any span kept here", all));
   return FromSeconds(total);
 }
 

@@ -1,5 +1,6 @@
-// Time as types. TimePoint is wall-clock time in UTC; Duration is a span; both have nanosecond resolution and are
-// handed in by a Clock port, never read here. Text forms are RFC 3339 ("2026-11-20T03:12:00Z") and "90s", "5m", "2h30m", "250ms", "7d".
+// Time as types. TimePoint is wall-clock time in UTC; Duration is a span; both have nanosecond
+// resolution and are handed in by a Clock port, never read here. Text forms are RFC 3339
+// ("2026-11-20T03:12:00Z") and "90s", "5m", "2h30m", "250ms", "7d".
 #pragma once
 
 #include <chrono>

@@ -47,7 +47,11 @@ struct TrainingTarget {
   double flops_per_token = 0;      // 0 = from the job's own log
   double peak_flops = 0;           // dense, for the dtype; 0 = from the GPU table or measured
   double mfu_min = 0.35;
-  std::string command;             // host sites: what each rank runs; empty = Muster's own small job
+  double step_spread_max = 1.10;   // p95 over median step time
+  double rank_lag_max = 1.10;      // a node's median compute time over the median of all
+  int ranks_per_node = 8;
+  int steps = 110;
+  std::vector<std::string> command;  // what each rank runs; empty = Muster's own small job
 };
 struct InferenceTarget {
   std::string url;                 // base URL of the OpenAI-compatible endpoint; empty = the lab's own

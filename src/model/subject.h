@@ -1,5 +1,6 @@
-// What a statement is about. A subject is a kind and a path: gpu "node-07/gpu3", hca "node-07/mlx5_4",
-// port "leaf00/5", link "leaf00/5--spine00/1". The same text is used in verdicts, reports, flags and suspects.
+// What a statement is about. A subject is a kind and a path: gpu "node-07/gpu3", hca
+// "node-07/mlx5_4", port "leaf00/5", link "leaf00/5--spine00/1". The same text is used in verdicts,
+// reports, flags and suspects.
 #pragma once
 
 #include <compare>
@@ -12,7 +13,22 @@
 namespace muster {
 
 enum class SubjectKind {
-  kSite, kBudget, kPdu, kFabric, kSwitch, kPort, kLink, kNode, kGpu, kHca, kRail, kPair, kScope, kGang, kRank, kEndpoint,
+  kSite,
+  kBudget,
+  kPdu,
+  kFabric,
+  kSwitch,
+  kPort,
+  kLink,
+  kNode,
+  kGpu,
+  kHca,
+  kRail,
+  kPair,
+  kScope,
+  kGang,
+  kRank,
+  kEndpoint,
 };
 std::string_view ToString(SubjectKind kind);
 Result<SubjectKind> ParseSubjectKind(std::string_view text);
@@ -30,13 +46,13 @@ struct Subject {
 
 Subject SiteSubject(std::string_view site);
 Subject NodeSubject(std::string_view node);
-Subject GpuSubject(std::string_view node, int index);               // node/gpu3
+Subject GpuSubject(std::string_view node, int index);                // node/gpu3
 Subject HcaSubject(std::string_view node, std::string_view device);  // node/mlx5_4
 Subject PortSubject(std::string_view device, int port);              // leaf00/5, node-07/mlx5_4/1
 // Ends in canonical order (the smaller text first), so both ends name one link.
 Subject LinkSubject(std::string_view end_a, std::string_view end_b);
 Subject PairSubject(std::string_view node_a, std::string_view node_b);  // canonical order, "a--b"
-Subject RailSubject(int rail);                                           // rail3
+Subject RailSubject(int rail);                                          // rail3
 
 }  // namespace muster
 

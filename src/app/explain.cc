@@ -1,0 +1,177 @@
+#include "app/explain.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "app/lab_cases.h"
+#include "base/strings.h"
+#include "catalogue/catalogue.h"
+#include "catalogue/expectation.h"
+#include "catalogue/yaml.h"
+
+namespace muster {
+
+namespace {
+
+std::string_view CompareWord(Compare compare) {
+  switch (compare) {
+    case Compare::kEqual:
+      return "=";
+    case Compare::kNotEqual:
+      return "not";
+    case Compare::kAtLeast:
+      return ">=";
+    case Compare::kAtMost:
+      return "<=";
+    case Compare::kGreater:
+      return ">";
+    case Compare::kLess:
+      return "<";
+    case Compare::kIn:
+      return "one of";
+    case Compare::kNotIn:
+      return "none of";
+    case Compare::kContains:
+      return "contains";
+    case Compare::kTrue:
+      return "true";
+    case Compare::kFalse:
+      return "false";
+  }
+  return "=";
+}
+
+std::string ThresholdText(Compare compare, const Threshold& threshold) {
+  if (compare == Compare::kTrue || compare == Compare::kFalse)
+    return std::string(CompareWord(compare));
+  if (!threshold.expect.empty())
+    return fmt::format("{} {} (the site says)", CompareWord(compare), threshold.expect);
+  std::vector<std::string> values;
+  for (const Value& value : threshold.values) values.push_back(FormatValue(value, threshold.unit));
+  return fmt::format("{} {}", CompareWord(compare), Join(values, ", "));
+}
+
+void AddField(Explanation& e, std::string name, std::string text) {
+  if (!text.empty()) e.fields.emplace_back(std::move(name), std::move(text));
+}
+
+Explanation OfCriterion(const Criterion& c) {
+  Explanation e{c.code, c.title, "criterion", {}};
+  AddField(e, "gate", std::to_string(c.gate));
+  AddField(e, "why", c.why);
+  AddField(e, "measured by", c.measured_by);
+  AddField(e, "fact", fmt::format("{} of every {}", c.fact, ToString(c.subject)));
+  AddField(e, "pass",
+           c.measure == Measure::kAllEqual ? "all equal" : ThresholdText(c.compare, c.pass));
+  if (c.warn) AddField(e, "warn", ThresholdText(c.compare, *c.warn));
+  if (c.advisory) AddField(e, "advisory", "a miss is WARN, never FAIL");
+  AddField(e, "fresh for", FormatDuration(c.fresh_for));
+  AddField(e, "applies",
+           c.applies_when.empty() ? "everywhere"
+                                  : Join(c.applies_when, ", ") +
+                                        (c.otherwise.empty() ? "" : "; otherwise: " + c.otherwise));
+  AddField(e, "source", c.source);
+  AddField(e, "fix", c.fix);
+  AddField(e, "next", RenderNext(c.next, nullptr, nullptr));
+  AddField(e, "runbook", c.runbook);
+  AddField(e, "owner", c.owner);
+  AddField(e, "since", c.since);
+  return e;
+}
+
+// "XID-79", "SXID-12028": an entry of the faults files, as flat text.
+std::optional<Explanation> OfXid(const std::string& code) {
+  const bool sxid = StartsWith(code, "SXID-");
+  const auto number = ParseInt(std::string_view(code).substr(sxid ? 5 : 4));
+  const auto text = FindEmbedded(sxid ? "faults/sxids.yaml" : "faults/xids.yaml");
+  if (!number.ok() || !text) return std::nullopt;
+  const auto root = ParseYaml(*text, "catalogue");
+  if (!root.ok()) return std::nullopt;
+  const YamlNode* list = &*root;
+  if (root->kind == YamlNode::Kind::kMapping) {
+    for (const YamlEntry& entry : root->entries) {
+      if (entry.value.kind == YamlNode::Kind::kSequence) list = &entry.value;
+    }
+  }
+  for (const YamlNode& item : list->items) {
+    const YamlNode* which = item.Find("code");
+    if (which == nullptr || which->text != std::to_string(*number)) continue;
+    Explanation e{code, "", sxid ? "sxid" : "xid", {}};
+    for (const YamlEntry& entry : item.entries) {
+      if (entry.key == "code") continue;
+      std::string value = entry.value.text;
+      for (const YamlNode& part : entry.value.items)
+        value += (value.empty() ? "" : ", ") + part.text;
+      if (entry.key == "meaning" || (entry.key == "mnemonic" && e.title.empty())) e.title = value;
+      AddField(e, entry.key, value);
+    }
+    return e;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<Explanation> Explain(const std::string& asked) {
+  std::string code(Trim(asked));
+  std::transform(code.begin(), code.end(), code.begin(), [](char c) {
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  });
+  if (auto criterion = LoadEmbeddedCriterion(code); criterion.ok()) return OfCriterion(*criterion);
+  if (StartsWith(code, "XID-") || StartsWith(code, "SXID-")) {
+    if (auto xid = OfXid(code)) return *xid;
+  }
+  for (const LabFaultInfo& fault : LabFaults()) {
+    if (EqualsIgnoreCase(fault.name, asked)) {
+      return Explanation{fault.name,
+                         fault.what,
+                         "lab fault",
+                         {{"on", fault.on},
+                          {"noticed by", fmt::format("gate {}", fault.gate)},
+                          {"source", fault.source},
+                          {"inject", fmt::format("muster lab inject {}", fault.name)}}};
+    }
+  }
+  TRY(const Catalogue* const catalogue, LoadEmbedded());
+  for (const GateInfo& gate : catalogue->gates) {
+    if (EqualsIgnoreCase(asked, gate.slug) || code == fmt::format("GATE-{}", gate.id)) {
+      Explanation e{fmt::format("gate-{}", gate.id), gate.name, "gate", {}};
+      AddField(e, "observed", gate.observed);
+      AddField(e, "passes", gate.passes);
+      AddField(e, "why", gate.why);
+      AddField(e, "needs", fmt::format("{}", fmt::join(gate.needs, ", ")));
+      AddField(e, "stale after", "a change of " + Join(gate.staled_by, ", "));
+      std::vector<std::string> codes;
+      for (const Criterion& c : catalogue->criteria) {
+        if (c.gate == gate.id) codes.push_back(c.code);
+      }
+      AddField(e, "criteria", Join(codes, " "));
+      AddField(e, "source", gate.source);
+      return e;
+    }
+  }
+  if (const FactInfo* fact = catalogue->Fact(asked)) {
+    Explanation e{fact->id, fact->means, "fact", {}};
+    AddField(e, "of every", std::string(ToString(fact->on)));
+    AddField(e, "seen by", fact->by);
+    AddField(e, "unit", std::string(ToString(fact->unit)));
+    return e;
+  }
+  const auto near = Nearest(code, ExplainableCodes());
+  return Fail(Code::kNotFound, fmt::format("nothing is known of \"{}\"{}", asked,
+                                           near ? fmt::format("; did you mean {}?", *near) : ""));
+}
+
+std::vector<std::string> ExplainableCodes() {
+  std::vector<std::string> codes;
+  const auto catalogue = LoadEmbedded();
+  if (!catalogue.ok()) return codes;
+  for (const Criterion& c : (*catalogue)->criteria) codes.push_back(c.code);
+  for (const GateInfo& gate : (*catalogue)->gates) codes.push_back(fmt::format("GATE-{}", gate.id));
+  for (const FactInfo& fact : (*catalogue)->facts) codes.push_back(fact.id);
+  for (const LabFaultInfo& fault : LabFaults()) codes.push_back(fault.name);
+  return codes;
+}
+
+}  // namespace muster

@@ -1,0 +1,73 @@
+// From a site file to its hosts and jobs: the one place where a kind of site becomes a backend.
+#include <fmt/format.h>
+
+#include "app/bringup.h"
+#include "app/site_endpoints.h"
+#include "backend/host/host_jobs.h"
+#include "backend/host/host_site.h"
+#include "backend/lab/lab_endpoints.h"
+#include "backend/lab/lab_hosts.h"
+#include "backend/lab/lab_jobs.h"
+#include "catalogue/expectation.h"
+
+namespace muster {
+
+namespace {
+
+Status OpenLab(SiteContext& context, const OpenOptions& options) {
+  const std::string folder = context.paths.folder + "/" + context.site().lab_dir;
+  TRY(lab::LabState state,
+      lab::LoadLab(context.world.files, folder)
+          .Context(fmt::format("the lab of site {} (make one with `muster lab create`)",
+                               context.site().name)));
+  context.jobs = std::make_unique<lab::LabJobs>(state, context.world, options.self_binary);
+  context.endpoints =
+      std::make_unique<lab::LabEndpoints>(context.world, folder, options.self_binary);
+  context.hosts = std::make_unique<lab::LabHosts>(
+      std::move(state), context.world,
+      lab::LabHostsOptions{options.self_binary, options.modelled_telemetry});
+  return {};
+}
+
+Status CheckNames(const SiteContext& context) {
+  const auto wrong = CheckThresholds(*context.catalogue, context.site());
+  if (wrong.empty()) return {};
+  std::string text;
+  for (const auto& [key, what] : wrong)
+    text += fmt::format("{}{}: thresholds.{}: {}", text.empty() ? "" : "\n", context.file->path,
+                        key, what);
+  return Fail(Code::kInvalid, text);
+}
+
+}  // namespace
+
+Result<SiteContext> OpenSite(const std::string& site_file, World world,
+                             const OpenOptions& options) {
+  TRY(LoadedSite loaded, ReadSiteFile(world.files, site_file));
+  TRY(const Catalogue* const catalogue, LoadEmbedded());
+  SiteContext context{std::make_unique<LoadedSite>(std::move(loaded)),
+                      PathsOf(site_file),
+                      catalogue,
+                      world,
+                      nullptr,
+                      nullptr,
+                      nullptr};
+  TRY_VOID(CheckNames(context));
+  switch (context.site().kind) {
+    case SiteKind::kLab:
+      TRY_VOID(OpenLab(context, options));
+      break;
+    case SiteKind::kHost:
+      context.hosts = std::make_unique<host::HostSite>(context.site(), context.paths.folder, world);
+      context.jobs = std::make_unique<host::HostJobs>(context.site(), world);
+      context.endpoints = std::make_unique<NamedEndpoint>(context.site());
+      break;
+    case SiteKind::kKubernetes:
+    case SiteKind::kSlurm:
+      return Fail(Code::kInvalid, fmt::format("a site of type {} cannot be opened by this binary",
+                                              ToString(context.site().kind)));
+  }
+  return context;
+}
+
+}  // namespace muster

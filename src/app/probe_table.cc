@@ -1,0 +1,104 @@
+#include "app/probe_table.h"
+
+#include <algorithm>
+#include <array>
+
+#include "probes/dcgm/probes.h"
+#include "probes/facility/probes.h"
+#include "probes/infiniband/probes.h"
+#include "probes/kernel_log/probes.h"
+#include "probes/nccl_log/probes.h"
+#include "probes/nccl_tests/probes.h"
+#include "probes/node/probes.h"
+#include "probes/nvidia_smi/probes.h"
+#include "probes/openai/probes.h"
+#include "probes/prometheus/probes.h"
+#include "probes/rdma/probes.h"
+#include "probes/rocm_smi/probes.h"
+
+namespace muster {
+
+namespace {
+
+constexpr std::array kUses = {
+    ProbeUse{1, "facility.signoff", ProbePlace::kFacility, false, "facility"},
+    ProbeUse{1, "facility.redfish", ProbePlace::kFacility, false, "facility"},
+    ProbeUse{2, "infiniband.sminfo", ProbePlace::kFabric, false, "switches"},
+    ProbeUse{2, "infiniband.iblinkinfo", ProbePlace::kFabric, false, "switches"},
+    ProbeUse{2, "infiniband.ibnetdiscover", ProbePlace::kFabric, false, "switches"},
+    ProbeUse{2, "infiniband.perfquery", ProbePlace::kFabric, true, "switches"},
+    ProbeUse{2, "infiniband.ibdiagnet", ProbePlace::kFabric, false, "switches"},
+    ProbeUse{3, "node.identity", ProbePlace::kEachNode, false, ""},
+    ProbeUse{3, "node.services", ProbePlace::kEachNode, false, "nvidia"},
+    ProbeUse{3, "nvidia_smi.query", ProbePlace::kEachNode, false, "nvidia"},
+    ProbeUse{3, "nvidia_smi.nvlink", ProbePlace::kEachNode, false, "nvlink"},
+    ProbeUse{3, "nvidia_smi.topo", ProbePlace::kEachNode, false, "nvidia"},
+    ProbeUse{3, "rocm_smi.metric", ProbePlace::kEachNode, false, "amd"},
+    ProbeUse{3, "kernel_log.xid", ProbePlace::kEachNode, false, "nvidia"},
+    ProbeUse{3, "dcgm.diag", ProbePlace::kEachNode, false, "nvidia"},
+    ProbeUse{3, "infiniband.ibstat", ProbePlace::kEachNode, false, "rdma"},
+    ProbeUse{4, "node.modules", ProbePlace::kEachNode, false, "nvidia"},
+    ProbeUse{5, "prometheus.series", ProbePlace::kMonitor, false, "prometheus"},
+    ProbeUse{5, "prometheus.targets", ProbePlace::kMonitor, false, "prometheus"},
+};
+
+template <typename Probes>
+void Join(std::vector<const Probe*>& all, Probes probes) {
+  for (const Probe& probe : probes) all.push_back(&probe);
+}
+
+}  // namespace
+
+std::span<const ProbeUse> ProbeUses() { return kUses; }
+
+std::vector<const Probe*> AllProbes() {
+  std::vector<const Probe*> all;
+  Join(all, FacilityProbes());
+  Join(all, InfinibandProbes());
+  Join(all, RdmaProbes());
+  Join(all, NodeProbes());
+  Join(all, NvidiaSmiProbes());
+  Join(all, RocmSmiProbes());
+  Join(all, KernelLogProbes());
+  Join(all, DcgmProbes());
+  Join(all, PrometheusProbes());
+  Join(all, NcclTestsProbes());
+  Join(all, NcclLogProbes());
+  Join(all, OpenaiProbes());
+  return all;
+}
+
+const Probe* FindProbe(std::string_view id) {
+  static const std::vector<const Probe*> all = AllProbes();
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const Probe* probe) { return probe->id == id; });
+  return found == all.end() ? nullptr : *found;
+}
+
+std::vector<PlannedRead> PlanReads(const Site& site, int gate, std::span<const std::string> nodes) {
+  const std::set<std::string> features = site.Features();
+  std::vector<PlannedRead> reads;
+  for (const ProbeUse& use : kUses) {
+    if (use.gate != gate || (!use.needs.empty() && !features.contains(std::string(use.needs))))
+      continue;
+    const Probe* probe = FindProbe(use.probe);
+    if (probe == nullptr) continue;
+    switch (use.place) {
+      case ProbePlace::kFacility:
+        reads.push_back({probe, "facility", use.twice});
+        break;
+      case ProbePlace::kFabric:
+        reads.push_back({probe, "fabric", use.twice});
+        break;
+      case ProbePlace::kMonitor:
+        reads.push_back({probe, "monitor", use.twice});
+        break;
+      case ProbePlace::kEachNode:
+        for (const std::string& node : nodes) reads.push_back({probe, node, use.twice});
+        break;
+    }
+  }
+  return reads;
+}
+
+}  // namespace muster

@@ -1,0 +1,18 @@
+// The cluster: part of a site file: either one line (spec) or nodes, switches and links by name.
+#pragma once
+
+#include <string_view>
+
+#include "catalogue/yaml.h"
+#include "model/site.h"
+
+namespace muster {
+
+// Problems go to `findings`, each with its line and column.
+void ReadCluster(const YamlNode& node, std::string_view file, Site& site, YamlFindings& findings);
+
+// Placeholders (NODE_A, CHANGE_ME, <...>) and floating tags (:latest, a chart without a version)
+// anywhere in the document (B16).
+void FindPlaceholders(const YamlNode& node, std::string_view file, YamlFindings& findings);
+
+}  // namespace muster

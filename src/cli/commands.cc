@@ -1,0 +1,189 @@
+#include "cli/commands.h"
+
+#include <algorithm>
+#include <array>
+#include <ostream>
+
+#include <fmt/format.h>
+
+#include "base/strings.h"
+#include "cli/baseline/baseline.h"
+#include "cli/bringup/bringup.h"
+#include "cli/bundle/bundle.h"
+#include "cli/capture/capture.h"
+#include "cli/check/check.h"
+#include "cli/completion/completion.h"
+#include "cli/explain/explain.h"
+#include "cli/gate/gate.h"
+#include "cli/init/init.h"
+#include "cli/lab/lab.h"
+#include "cli/man/man.h"
+#include "cli/output.h"
+#include "cli/schema/schema.h"
+#include "cli/table.h"
+#include "cli/verify/verify.h"
+#include "cli/version/version.h"
+
+namespace muster::cli {
+
+namespace {
+
+constexpr std::array kCommands = {
+    Command{"init", "Begin", "Write a commented site file: a lab on this machine, or real hosts",
+            Init},
+    Command{"bringup plan", "Bring-up", "Show what a run would do; nothing is started",
+            BringupPlan},
+    Command{"bringup run", "Bring-up", "Take the site through the gates, in order, with evidence",
+            BringupRun},
+    Command{"bringup status", "Bring-up", "Where the site stands: verdicts, age, stale, waived",
+            BringupStatus},
+    Command{"bringup resume", "Bring-up", "Continue the run that was interrupted", BringupResume},
+    Command{"bringup report", "Bring-up", "The sign-off report: Markdown, HTML, JSON, JUnit",
+            BringupReport},
+    Command{"bringup watch", "Bring-up", "Look at the gates again on a schedule", BringupWatch},
+    Command{"gate sign", "Bring-up", "Sign the facility's budgets (gate 1)", GateSign},
+    Command{"gate waive", "Bring-up", "Open a gate by name, with reason and expiry", GateWaive},
+    Command{"check", "Look", "Judge the site as it is now, or a captured folder; reads only",
+            Check},
+    Command{"explain", "Look", "What a code means, offline: why, how measured, source, fix, next",
+            ExplainCode},
+    Command{"verify", "Evidence", "Judge a stored run again, offline", Verify},
+    Command{"baseline set", "Evidence", "Record the figures of an accepted run", BaselineSet},
+    Command{"baseline diff", "Evidence", "Hold a run against a baseline", BaselineDiff},
+    Command{"baseline list", "Evidence", "The recorded baselines", BaselineList},
+    Command{"bundle", "Evidence", "A run's evidence in one archive", Bundle},
+    Command{"capture", "Evidence", "Save what every probe reads, as files", CaptureSite},
+    Command{"lab create", "Lab", "Make a cluster that is played on this machine", LabCreate},
+    Command{"lab inject", "Lab", "Put a fault into it", LabInjectFault},
+    Command{"lab heal", "Lab", "Take faults out", LabHealFaults},
+    Command{"lab faults", "Lab", "The faults there are, and those that are in", LabListFaults},
+    Command{"lab exec", "Lab", "Run a command on a lab host", LabExecCommand},
+    Command{"lab exam", "Lab", "Every fault in turn: which gate notices, whom it names",
+            LabRunExam},
+    Command{"schema", "Help", "JSON schemas of -o json", Schema},
+    Command{"completion", "Help", "Completions for bash, zsh, fish", Completion},
+    Command{"man", "Help", "The manual page", Man},
+    Command{"version", "Help", "Version and catalogue digest", Version},
+};
+
+std::string Help(const Context& context) {
+  std::string text =
+      "muster takes a GPU cluster from racked hardware to its first accepted workload, and keeps "
+      "it accepted.\n\n"
+      "Usage: muster COMMAND [OPTIONS]      muster COMMAND --help\n";
+  std::string_view group;
+  Table table({});
+  const auto flush = [&] {
+    if (!group.empty()) text += fmt::format("\n{}\n{}", Bold(context, group), table.ToString(2));
+    table = Table({});
+  };
+  for (const Command& command : kCommands) {
+    if (command.hidden) continue;
+    if (command.group != group) {
+      flush();
+      group = command.group;
+    }
+    table.Row({std::string(command.name), std::string(command.about)});
+  }
+  flush();
+  return text +
+         "\nEvery command takes -o table|json|yaml|junit|short (the exit code is the same in all "
+         "of them), --timeout SPAN, --no-color.\n"
+         "Begin here: muster init --kind lab --out muster-lab/site.yaml && muster bringup run "
+         "--site muster-lab/site.yaml\n";
+}
+
+// The command whose words begin `words`, longest first, and how many words it took.
+std::pair<const Command*, size_t> Find(std::span<const std::string> words) {
+  const Command* best = nullptr;
+  size_t taken = 0;
+  for (const Command& command : kCommands) {
+    const auto name = SplitBlank(command.name);
+    if (name.size() > words.size() || name.size() <= taken) continue;
+    if (std::equal(name.begin(), name.end(), words.begin())) {
+      best = &command;
+      taken = name.size();
+    }
+  }
+  return {best, taken};
+}
+
+ExitCode Unknown(Context& context, std::span<const std::string> words) {
+  std::vector<std::string> subcommands, names;
+  for (const Command& command : kCommands) {
+    names.emplace_back(command.name);
+    const auto first = SplitBlank(command.name).front();
+    if (first == words.front()) subcommands.push_back("muster " + std::string(command.name));
+  }
+  if (!subcommands.empty()) {
+    context.err << fmt::format("muster: {} needs one of these:\n  {}\n", words.front(),
+                               Join(subcommands, "\n  "));
+    return ExitCode::kUsage;
+  }
+  const std::string asked =
+      words.size() > 1 && !words[1].starts_with('-') ? words[0] + " " + words[1] : words[0];
+  const auto near = Nearest(asked, names);
+  const auto near_first = near ? near : Nearest(words[0], names);
+  context.err << fmt::format(
+      "muster: there is no command {}{}\nRun `muster --help` for the list.\n", Printable(asked),
+      near_first ? fmt::format("; did you mean `muster {}`?", *near_first) : "");
+  return ExitCode::kUsage;
+}
+
+}  // namespace
+
+std::span<const Command> Commands() { return kCommands; }
+
+std::optional<ExitCode> Begin(const Invocation& invocation, Args& args) {
+  if (invocation.describe != nullptr) {
+    *invocation.describe = {args.about(), args.options(), args.examples()};
+    return ExitCode::kDone;
+  }
+  if (auto stop = args.Parse(invocation.words)) {
+    (stop->code == ExitCode::kDone ? invocation.context.out : invocation.context.err)
+        << stop->message;
+    return stop->code;
+  }
+  return std::nullopt;
+}
+
+// Takes the options that every command has and none declares: --timeout SPAN and --no-color.
+Result<std::vector<std::string>> TakeGlobals(Context& context, std::span<const std::string> words) {
+  std::vector<std::string> rest;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--") {
+      rest.insert(rest.end(), words.begin() + static_cast<std::ptrdiff_t>(i), words.end());
+      break;
+    }
+    const auto inline_value = After(words[i], "--timeout=");
+    if (words[i] == "--no-color") {
+      context.color = false;
+    } else if (words[i] == "--timeout" || inline_value) {
+      if (!inline_value && i + 1 == words.size())
+        return Fail(Code::kInvalid, "--timeout needs a span such as 10m");
+      TRY(const Duration span,
+          ParseDuration(inline_value ? *inline_value : std::string_view(words[++i]))
+              .Context("--timeout"));
+      if (context.end_after) context.end_after(span);
+    } else {
+      rest.push_back(words[i]);
+    }
+  }
+  return rest;
+}
+
+ExitCode Dispatch(Context& context, std::span<const std::string> all_words) {
+  const auto taken_globals = TakeGlobals(context, all_words);
+  if (!taken_globals.ok()) return Complain(context, taken_globals.error());
+  const std::span<const std::string> words = *taken_globals;
+  if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
+    context.out << Help(context);
+    return words.empty() ? ExitCode::kUsage : ExitCode::kDone;
+  }
+  if (words[0] == "--version") return Version({context, {}});
+  const auto [command, taken] = Find(words);
+  if (command == nullptr) return Unknown(context, words);
+  return command->run({context, words.subspan(taken)});
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,29 @@
+// What a command may use: the world, the two streams, and what the terminal can do. Data goes to
+// out, all else to err.
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <string>
+
+#include "world/world.h"
+
+namespace muster::cli {
+
+struct Context {
+  World world;
+  std::ostream& out;
+  std::ostream& err;
+  bool out_is_terminal = false;
+  bool err_is_terminal = false;
+  bool color = false;            // out may be coloured: a terminal, no NO_COLOR, TERM not dumb
+  bool utf8 = true;              // the locale can show more than ASCII
+  int width = 100;               // columns of the terminal
+  std::string self_binary = {};  // path of this program
+  std::string user_at_host = {};
+  std::string default_site = {};  // $MUSTER_SITE, or site.yaml where it exists
+  // Ends the process with exit code 124 after this span, saying so; what it wrote can be resumed.
+  std::function<void(Duration)> end_after = {};
+};
+
+}  // namespace muster::cli

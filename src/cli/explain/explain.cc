@@ -1,0 +1,71 @@
+#include "cli/explain/explain.h"
+
+#include <ostream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "app/explain.h"
+#include "cli/output.h"
+#include "cli/table.h"
+
+namespace muster::cli {
+
+namespace {
+
+// Folded at the terminal's width, with the continuation lines under the text.
+std::string Folded(const std::string& text, size_t indent, size_t width) {
+  std::string out, line;
+  std::string word;
+  const auto flush = [&] {
+    if (!line.empty() && indent + line.size() + 1 + word.size() > width) {
+      out += line + "\n" + std::string(indent, ' ');
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+    word.clear();
+  };
+  for (const char c : text + " ") {
+    if (c == ' ' || c == '\n') {
+      if (!word.empty()) flush();
+    } else {
+      word += c;
+    }
+  }
+  return out + line;
+}
+
+}  // namespace
+
+ExitCode ExplainCode(const Invocation& invocation) {
+  OutputOptions output;
+  std::string code;
+  Args args("explain",
+            "What a code means: why it matters, how it is measured, threshold and source, fix, "
+            "next command");
+  args.Positional("CODE", code,
+                  "A criterion (FAB-004), a gate (gate-2), an Xid (XID-79), a fact (gpu.count), a "
+                  "lab fault, a term");
+  output.AddTo(args);
+  args.Example("muster explain FAB-004");
+  args.Example("muster explain XID-79");
+  if (auto stop = Begin(invocation, args)) return *stop;
+  Context& context = invocation.context;
+  const auto found = Explain(code);
+  if (!found.ok()) return Complain(context, found.error());
+  Document doc;
+  doc.kind = "Explanation";
+  *doc.json = {{"code", found->code}, {"title", found->title}, {"about", found->kind}};
+  doc.table = fmt::format("{}  {}\n\n", Bold(context, found->code), found->title);
+  for (const auto& [name, text] : found->fields) {
+    (*doc.json)[name] = text;
+    doc.table +=
+        fmt::format("  {:<12}  {}\n", name,
+                    Folded(text, 16, static_cast<size_t>(std::max(60, context.width - 2))));
+  }
+  doc.cases = {{"explain", found->code, Level::kPass, found->title}};
+  Emit(context, output, doc);
+  return ExitCode::kDone;
+}
+
+}  // namespace muster::cli

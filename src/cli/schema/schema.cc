@@ -1,0 +1,173 @@
+#include "cli/schema/schema.h"
+
+#include <ostream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/output.h"
+
+namespace muster::cli {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json Object(std::initializer_list<std::pair<const char*, Json>> properties,
+            std::vector<std::string> required) {
+  Json json = {{"type", "object"}, {"properties", Json::object()}, {"required", required}};
+  for (const auto& [name, schema] : properties) json["properties"][name] = schema;
+  return json;
+}
+Json ListOf(Json items) { return {{"type", "array"}, {"items", std::move(items)}}; }
+const Json kText = {{"type", "string"}};
+const Json kNumber = {{"type", "number"}};
+const Json kInteger = {{"type", "integer"}};
+const Json kBool = {{"type", "boolean"}};
+
+Json LevelSchema() { return {{"enum", {"pass", "warn", "unknown", "fail", "not_applicable"}}}; }
+Json SubjectSchema() { return Object({{"kind", kText}, {"id", kText}}, {"kind", "id"}); }
+Json SuspectSchema() {
+  return Object(
+      {{"subject", SubjectSchema()}, {"codes", ListOf(kText)}, {"why", kText}, {"next", kText}},
+      {"subject", "codes", "why"});
+}
+Json CountsSchema() {
+  return Object({{"pass", kInteger},
+                 {"warn", kInteger},
+                 {"fail", kInteger},
+                 {"unknown", kInteger},
+                 {"not_applicable", kInteger}},
+                {"pass", "warn", "fail", "unknown"});
+}
+Json VerdictSchema() {
+  return Object({{"code", kText},
+                 {"subject", SubjectSchema()},
+                 {"verdict", LevelSchema()},
+                 {"reason", kText},
+                 {"measured", kText},
+                 {"wanted", kText},
+                 {"text", kText},
+                 {"origin", {{"enum", {"live", "replayed", "rehearsed"}}}}},
+                {"code", "subject", "verdict", "text", "origin"});
+}
+Json GateSchema() {
+  return Object({{"id", kInteger},
+                 {"verdict", LevelSchema()},
+                 {"open", kBool},
+                 {"counts", CountsSchema()},
+                 {"blocked_by", kText},
+                 {"waived_by", kText},
+                 {"stale_because", kText},
+                 {"suspects", ListOf(SuspectSchema())},
+                 {"verdicts", ListOf(VerdictSchema())}},
+                {"id", "verdict"});
+}
+
+struct Kind {
+  const char* name;
+  Json properties;
+};
+
+std::vector<std::pair<std::string, Json>> Kinds() {
+  const Json figures = {{"type", "object"}};
+  return {
+      {"SiteStatus", Object({{"site", kText},
+                             {"gates", ListOf(GateSchema())},
+                             {"unfinished_run", {{"type", {"string", "null"}}}}},
+                            {"site", "gates"})},
+      {"BringupRun", Object({{"run", kText},
+                             {"site", kText},
+                             {"verdict", LevelSchema()},
+                             {"origin", kText},
+                             {"gates", ListOf(GateSchema())}},
+                            {"run", "verdict", "gates"})},
+      {"BringupPlan", Object({{"gates", ListOf(Object({{"id", kInteger},
+                                                       {"name", kText},
+                                                       {"criteria", kInteger},
+                                                       {"reads", ListOf(kText)},
+                                                       {"proofs", ListOf(kText)}},
+                                                      {"id"}))}},
+                             {"gates"})},
+      {"CheckResult",
+       Object({{"verdict", LevelSchema()}, {"took_s", kNumber}, {"gates", ListOf(GateSchema())}},
+              {"verdict", "gates"})},
+      {"Explanation",
+       Object({{"code", kText}, {"title", kText}, {"about", kText}}, {"code", "title"})},
+      {"Verification", Object({{"ledger", kText},
+                               {"same", kBool},
+                               {"gates", kInteger},
+                               {"verdicts", kInteger},
+                               {"readings", kInteger},
+                               {"differences", ListOf(kText)}},
+                              {"same", "differences"})},
+      {"Baseline",
+       Object({{"name", kText}, {"run", kText}, {"origin", kText}, {"figures", figures}},
+              {"name", "run", "figures"})},
+      {"BaselineDiff", Object({{"baseline", kText},
+                               {"run", kText},
+                               {"tolerance", kNumber},
+                               {"figures", ListOf(Json{{"type", "object"}})}},
+                              {"baseline", "run", "figures"})},
+      {"BaselineList", Object({{"baselines", ListOf(Json{{"type", "object"}})}}, {"baselines"})},
+      {"Bundle",
+       Object({{"file", kText}, {"run", kText}, {"entries", ListOf(kText)}}, {"file", "entries"})},
+      {"Capture", Object({{"folder", kText}, {"files", kInteger}, {"faults", ListOf(kText)}},
+                         {"folder", "files"})},
+      {"SiteFile", Object({{"file", kText}, {"type", kText}, {"notes", ListOf(kText)}}, {"file"})},
+      {"Waiver", Object({{"gate", kInteger},
+                         {"by", kText},
+                         {"reason", kText},
+                         {"until", kText},
+                         {"signature", kText}},
+                        {"gate", "by", "until"})},
+      {"Signoff", Object({{"gate", kInteger}, {"by", kText}, {"until", kText}, {"file", kText}},
+                         {"gate", "by", "until"})},
+      {"Lab", Object({{"site", kText}, {"spec", kText}}, {"site", "spec"})},
+      {"LabFaults", Object({{"faults", ListOf(Json{{"type", "object"}})}}, {"faults"})},
+      {"LabFault", Object({{"fault", kText}, {"on", SubjectSchema()}}, {"fault", "on"})},
+      {"LabHealed", Object({{"healed", kInteger}}, {"healed"})},
+      {"LabExam", Object({{"false_passes", kNumber},
+                          {"right_gate", kNumber},
+                          {"right_suspect", kNumber},
+                          {"cases", kInteger},
+                          {"seed", kInteger}},
+                         {"false_passes", "right_gate", "right_suspect", "cases"})},
+  };
+}
+
+}  // namespace
+
+ExitCode Schema(const Invocation& invocation) {
+  std::string kind;
+  Args args("schema", "The JSON schema of what -o json prints; without a kind, all of them");
+  args.Positional("KIND", kind, "A kind such as SiteStatus", false);
+  if (auto stop = Begin(invocation, args)) return *stop;
+  Context& context = invocation.context;
+  Json all = Json::object();
+  std::vector<std::string> names;
+  for (auto& [name, schema] : Kinds()) {
+    names.push_back(name);
+    schema["properties"]["apiVersion"] = {{"const", "muster/v1"}};
+    schema["properties"]["kind"] = {{"const", name}};
+    schema["required"].push_back("apiVersion");
+    schema["required"].push_back("kind");
+    Json document = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", name}};
+    document.update(schema);
+    if (kind == name) {
+      context.out << document.dump(2) << "\n";
+      return ExitCode::kDone;
+    }
+    all[name] = schema;
+  }
+  if (!kind.empty())
+    return Complain(
+        context, Code::kNotFound,
+        fmt::format("there is no kind {}, expected one of {}", kind, fmt::join(names, ", ")));
+  context.out
+      << Json{{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"$defs", all}}.dump(2)
+      << "\n";
+  return ExitCode::kDone;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,30 @@
+// How results look: the gate table, verdict lists, plans. Text for a person and JSON for a program
+// from the same values.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "app/bringup.h"
+#include "cli/output.h"
+
+namespace muster::cli {
+
+// The eight gates with verdict, counts, age and what opened or closed them.
+Document StatusView(const Context& context, const SiteStatus& status, TimePoint now);
+// A finished run: the gate table, then for every gate that did not pass its findings and the next
+// command.
+Document RunView(const Context& context, const Run& run, const std::string& site_file);
+Document PlanView(const Context& context, const std::vector<GatePlan>& plan);
+// The verdicts of gates looked at (`check`).
+Document CheckView(const Context& context, const std::vector<GateResult>& results,
+                   const Catalogue& catalogue, Duration took);
+
+nlohmann::ordered_json ToJson(const Verdict& verdict);
+nlohmann::ordered_json ToJson(const Suspect& suspect);
+nlohmann::ordered_json ToJson(const GateResult& result, bool with_passes);
+std::string Age(TimePoint then, TimePoint now);  // "3m20s ago"
+
+}  // namespace muster::cli

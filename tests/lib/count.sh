@@ -1,0 +1,62 @@
+# Counting for ./test: every suite adds to one tally, and finish prints it as the last line.
+passed=0 failed=0 skipped=0
+failures=()
+started=$SECONDS
+
+section() { printf '\n== %s  (%ds)\n' "$1" $((SECONDS - started)); }
+
+finish() {
+  if [ ${#failures[@]} -gt 0 ]; then
+    printf '\nfailed:\n'
+    printf '  %s\n' "${failures[@]}"
+  fi
+  printf '\ntook %ds\n%d passed, %d failed, %d skipped\n' $((SECONDS - started)) "$passed" "$failed" "$skipped"
+  [ "$failed" -eq 0 ]
+  exit $?
+}
+
+# build PRESET: a failed build counts as one failure and shows its end.
+build() {
+  local log=build/$1.log
+  if cmake --preset "$1" >"$log" 2>&1 && ninja -C "build/$1" >>"$log" 2>&1; then return 0; fi
+  tail -60 "$log"
+  failed=$((failed + 1)); failures+=("build $1")
+  return 1
+}
+
+# run_gtests PRESET: runs each test binary of the build, two at a time, and adds up its cases.
+run_gtests() {
+  local preset=$1 binary name results=build/$1/results
+  rm -rf "$results" && mkdir -p "$results"
+  find "build/$preset" -name '*_test' -type f -perm -u+x | sort |
+    xargs -P 2 -I{} sh -c 'name=$(basename {}); timeout 900 {} --gtest_brief=1 >"$0/$name.log" 2>&1; echo $? >"$0/$name.rc"' "$results"
+  for binary in "$results"/*.rc; do
+    name=$(basename "$binary" .rc)
+    local log="$results/$name.log" rc ok bad skip
+    rc=$(cat "$binary")
+    ok=$(sed -n 's/^\[  PASSED  \] \([0-9]*\) test.*/\1/p' "$log" | tail -1)
+    bad=$(sed -n 's/^ *\([0-9]*\) FAILED TESTS\?$/\1/p' "$log" | tail -1)
+    skip=$(sed -n 's/^\[  SKIPPED \] \([0-9]*\) test.*/\1/p' "$log" | tail -1)
+    passed=$((passed + ${ok:-0})); skipped=$((skipped + ${skip:-0}))
+    if [ "$rc" -ne 0 ]; then
+      [ "${bad:-0}" -gt 0 ] || bad=1
+      failed=$((failed + bad)); failures+=("$preset $name (exit $rc)")
+      grep -E '^\[  FAILED|error|ERROR|Falsifiable|SUMMARY' "$log" | head -20
+      tail -40 "$log"
+    fi
+  done
+}
+
+# run_script FILE: a script that prints "PASS name", "FAIL name: why" and "SKIP name: why" lines.
+run_script() {
+  local log; log=build/script.$$.log
+  timeout 1500 bash "$1" >"$log" 2>&1
+  local rc=$? ok bad skip
+  ok=$(grep -c '^PASS ' "$log"); bad=$(grep -c '^FAIL ' "$log"); skip=$(grep -c '^SKIP ' "$log")
+  if [ $rc -ne 0 ] && [ "$bad" -eq 0 ]; then bad=1; fi
+  if [ $((ok + bad + skip)) -eq 0 ]; then bad=1; echo "$1 ran no check"; fi
+  passed=$((passed + ok)); failed=$((failed + bad)); skipped=$((skipped + skip))
+  grep -E '^(FAIL|SKIP) ' "$log"
+  if [ "$bad" -gt 0 ]; then failures+=("$1 (exit $rc)"); tail -60 "$log"; fi
+  rm -f "$log"
+}
