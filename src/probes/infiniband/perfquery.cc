@@ -111,9 +111,10 @@ Observations ParsePerfqueryReading(const Reading& reading) {
   std::map<PortKey, std::string> silent;  // with the command that asked
   bool listed = false;
   for (const Block& block : Blocks(reading.text, reading.exit_code)) {
-    if (!block.command.empty() && IsOf(block, "ibnetdiscover")) {
-      listed = true;
-      for (const DiscoveredPort& port : ParseIbnetdiscoverPorts(block.text).ports) {
+    if (IsOf(block, "ibnetdiscover")) {
+      const Discovery list = ParseIbnetdiscoverPorts(block.text);
+      listed = listed || !block.command.empty() || !list.ports.empty() || !list.rejected.empty();
+      for (const DiscoveredPort& port : list.ports) {
         if (port.lid > 0) names.emplace(PortKey{port.lid, port.port}, port.End());
       }
     }

@@ -92,9 +92,8 @@ TEST(Perfquery, LeavesOutTheSumOfAllPorts) {
 }
 
 TEST(Perfquery, SaysWhichPortDidNotAnswer) {
-  const std::string text =
-      Transcript() + RenderBlock("perfquery -l 3 1-2",
-                                 Record(3, 1, 0) + "perfquery: iberror: failed: perfquery\n", 255);
+  const std::string text = RenderBlock(
+      "perfquery -l 3 1-2", Record(3, 1, 0) + "perfquery: iberror: failed: perfquery\n", 255);
   const auto lines = DumpOf(kId, text);
   EXPECT_THAT(lines, Contains("port lid3/1 | port.symbol_errors | 0"));
   EXPECT_THAT(lines,

@@ -83,7 +83,9 @@ CommandResult Ibdiagnet(const ToolCall& call) {
       "-W- Topology file is not specified.\n"
       "    Reports regarding cluster links will use direct routes.\n"
       "Loading IBDM from: /usr/lib/x86_64-linux-gnu/ibdm1.5.7\n"
-      "-I- Using port 1 as the local port.\n\n\n";
+      "-I- Using port 1 as the local port.\n";
+  // What its progress display leaves in a file.
+  out += std::string(56, '\r') + "\n\n";
   out += Section("Bad Guids/LIDs Info", "-I- No bad Guids were found\n");
   out += Section(
       "Links With Logical State = INIT",
@@ -116,7 +118,7 @@ CommandResult Ibdiagnet(const ToolCall& call) {
   for (const Stage& stage : stages) {
     // The SM stage is listed when it has something to say.
     if (stage.name == "SM Info Check" && stage.errors == 0) continue;
-    out += fmt::format("    {:<40} {:<6} {:<7}\n", stage.name, stage.errors, stage.warnings);
+    out += fmt::format("    {:<40} {:<6} {:<6}\n", stage.name, stage.errors, stage.warnings);
   }
   out += fmt::format(
       "\nPlease see /tmp/ibdiagnet.log for complete log\n{} \n-I- Done. Run time was 0 seconds.\n",
