@@ -1,4 +1,6 @@
-// The process behind `lab-exporter`. cpp-httplib stays in this file.
+// The process behind `lab-exporter`. cpp-httplib stays in this file. It has no unit test, because
+// all it does is serve a socket until it is ended: tests/e2e/prometheus scrapes it with the real
+// Prometheus.
 #include <atomic>
 #include <mutex>
 #include <optional>
