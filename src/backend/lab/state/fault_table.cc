@@ -406,7 +406,7 @@ std::vector<FaultKind> MakeTable() {
        7,
        K::kGang,
        false,
-       {{"step", 12}},
+       {{"step", 12}, {"steps", 3}},
        kTorch},
       {"checkpoint_disk_full",
        K::kNode,
