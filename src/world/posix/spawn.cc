@@ -96,9 +96,12 @@ Result<std::string> FindProgram(const Command& command) {
   if (Contains(name, "/")) return name;
   const auto own = command.env.find("PATH");
   const char* inherited = std::getenv("PATH");
-  const std::string path = own != command.env.end() ? own->second
-                           : inherited != nullptr   ? inherited
-                                                    : "/usr/local/bin:/usr/bin:/bin";
+  // ibstat and its kin live in /usr/sbin, which a login that is not root's does not search.
+  const std::string path =
+      own != command.env.end()
+          ? own->second
+          : fmt::format("{}:/usr/local/sbin:/usr/sbin:/sbin",
+                        inherited != nullptr ? inherited : "/usr/local/bin:/usr/bin:/bin");
   bool forbidden = false;
   for (const std::string_view folder : Split(path, ':')) {
     if (folder.empty()) continue;
