@@ -95,7 +95,7 @@ std::vector<int> ReadPorts(std::string_view text) {
 
 PortCounters Sum(const LabState& state, const Device& device, TimePoint now) {
   PortCounters sum;
-  for (int port = 1; port <= (device.is_switch ? kSwitchPorts : 1); ++port) {
+  for (int port = 1; port <= device.ports; ++port) {
     const PortCounters one = CountersOf(state, device, port, now);
     for (const Field& field : kErrors) sum.*field.value += one.*field.value;
     for (const Field& field : kData) sum.*field.value += one.*field.value;
@@ -151,7 +151,7 @@ CommandResult Perfquery(const ToolCall& call) {
   const bool each = args.Has("-l") || args.Has("--loop_ports");
   std::vector<int> ports =
       args.rest.size() > 1 ? ReadPorts(args.rest[1]) : std::vector<int>{device.is_switch ? 255 : 1};
-  const int most = device.is_switch ? kSwitchPorts : 1;
+  const int most = device.ports;
   if (each && ports == std::vector<int>{255}) {
     ports.clear();
     for (int port = device.is_switch ? 0 : 1; port <= most; ++port) ports.push_back(port);

@@ -86,8 +86,8 @@ void AppendSwitch(fmt::memory_buffer& out, const Fabric& fabric, const Device& d
                  "\nvendid=0x2c9\ndevid=0xd2f2\nsysimgguid=0x{0:x}\nswitchguid=0x{0:x}({0:x})\n",
                  device.guid);
   fmt::format_to(to, "Switch\t{} \"S-{:016x}\"\t\t# \"{}\" enhanced port 0 lid {} lmc 0\n",
-                 kSwitchPorts, device.guid, device.description, device.lid);
-  for (int number = 1; number <= kSwitchPorts; ++number) {
+                 device.ports, device.guid, device.description, device.lid);
+  for (int number = 1; number <= device.ports; ++number) {
     const Port port = fabric.At(device, number);
     if (port.peer == nullptr) continue;
     const Device& peer = *port.peer;
@@ -192,7 +192,7 @@ CommandResult Ibswitches(const ToolCall& call) {
   for (const Device* device : NewestFirst(fabric)) {
     if (!device->is_switch) continue;
     out += fmt::format("Switch\t: 0x{:016x} ports {} \"{}\" enhanced port 0 lid {} lmc 0\n",
-                       device->guid, kSwitchPorts, device->description, device->lid);
+                       device->guid, device->ports, device->description, device->lid);
   }
   return Printed(std::move(out));
 }

@@ -20,7 +20,13 @@ uint64_t Guid(std::string_view hex) {
 }  // namespace
 
 Device SwitchDevice(const LabState& state, const Switch& s) {
-  return {s.name, s.name, true, Guid(s.guid), LidOf(state, s.name)};
+  Device device{s.name, s.name, true, Guid(s.guid), LidOf(state, s.name), kSwitchPorts};
+  for (const Link& link : state.cluster.links) {
+    for (const PortRef* end : {&link.a, &link.b}) {
+      if (end->device == s.name) device.ports = std::max(device.ports, end->port);
+    }
+  }
+  return device;
 }
 
 Device HcaDevice(const LabState& state, const Node& node, const Nic& nic) {
@@ -31,7 +37,10 @@ Device HcaDevice(const LabState& state, const Node& node, const Nic& nic) {
 Fabric::Fabric(const ToolCall& call) {
   const Cluster& cluster = call.state.cluster;
   std::unordered_map<std::string_view, size_t> by_id;
-  for (const Switch& s : cluster.switches) devices_.push_back(SwitchDevice(call.state, s));
+  for (const Switch& s : cluster.switches) {
+    devices_.push_back(
+        {s.name, s.name, true, Guid(s.guid), LidOf(call.state, s.name), kSwitchPorts});
+  }
   std::vector<size_t> ours;
   for (const Node& node : cluster.nodes) {
     for (const Nic& nic : node.nics) {
@@ -42,8 +51,15 @@ Fabric::Fabric(const ToolCall& call) {
     }
   }
   wires_.resize(devices_.size());
+  for (size_t i = 0; i < devices_.size(); ++i) by_id.emplace(devices_[i].id, i);
+  for (const Link& link : cluster.links) {
+    for (const PortRef* end : {&link.a, &link.b}) {
+      const auto it = by_id.find(end->device);
+      if (it == by_id.end()) continue;
+      devices_[it->second].ports = std::max(devices_[it->second].ports, end->port);
+    }
+  }
   for (size_t i = 0; i < devices_.size(); ++i) {
-    by_id.emplace(devices_[i].id, i);
     wires_[i].resize(static_cast<size_t>(PortCount(devices_[i])) + 1);
   }
   links_.reserve(cluster.links.size());

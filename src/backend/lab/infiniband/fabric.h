@@ -11,7 +11,7 @@
 
 namespace muster::lab::infiniband {
 
-// Ports of a switch, used or not (64 as the model allows, cluster.h).
+// Ports of a switch, used or not; one that has more wired in the model is a director with as many.
 inline constexpr int kSwitchPorts = 64;
 
 struct Device {
@@ -20,6 +20,7 @@ struct Device {
   bool is_switch = false;
   uint64_t guid = 0;  // of the node; an adapter's port has guid | 1
   int lid = 0;
+  int ports = 1;
   uint64_t PortGuid() const { return is_switch ? guid : guid | 1; }
 };
 struct Port {
@@ -38,7 +39,7 @@ class Fabric {
   // Switches, then adapters, each in the order of the cluster; what cannot be reached is left out.
   const std::vector<const Device*>& found() const { return found_; }
   const Device* local() const { return local_; }
-  int PortCount(const Device& device) const { return device.is_switch ? kSwitchPorts : 1; }
+  int PortCount(const Device& device) const { return device.ports; }
   Port At(const Device& device, int port) const;
 
  private:

@@ -251,6 +251,13 @@ TEST(LabFabric, HealthyReadsAsTheTruth) {
   }
 }
 
+TEST(LabFabric, HasRoomForEveryWiredPort) {
+  // A spine under so many leaves has more ports than one switch chip.
+  const LabState state = Small("nodes=1024,gpus=8,rails=8,rate=400");
+  EXPECT_EQ(CountOf(Observe(state, "infiniband.ibnetdiscover"), "link.present | yes"),
+            state.cluster.links.size());
+}
+
 TEST(LabFabric, EveryFaultShowsInItsTool) {
   const LabState healthy = Small();
   const Link& link = healthy.cluster.links[0];
