@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <mutex>
 #include <thread>
 #include <unistd.h>
@@ -16,6 +17,8 @@
 
 namespace muster::lab {
 namespace {
+
+constexpr const char* kDown = "the engine has stopped (endpoint_down)";
 
 struct ServeArguments {
   std::string checkpoint, host = "127.0.0.1", model = kServedModel;
@@ -60,7 +63,13 @@ class FaultWatch {
     if (lab_.empty() || (read_ && now - read_at_ < std::chrono::milliseconds(100))) return faults_;
     read_ = true;
     read_at_ = now;
-    if (const auto state = LoadLab(world_.files, lab_); state.ok()) faults_ = Of(*state);
+    // A large lab takes a while to build; most looks find the file as it was.
+    auto text = world_.files.Read(lab_ + "/lab.json", 16u << 20);
+    if (!text.ok() || *text == text_) return faults_;
+    if (const auto state = LoadLab(world_.files, lab_); state.ok()) {
+      faults_ = Of(*state);
+      text_ = std::move(*text);
+    }
     return faults_;
   }
 
@@ -82,6 +91,7 @@ class FaultWatch {
   std::mutex mutex_;
   bool read_ = false;
   Duration read_at_{};
+  std::string text_;
   ServeFaults faults_;
 };
 
@@ -93,14 +103,19 @@ Result<CharModel> LoadModel(Files& files, const std::string& folder) {
   return model;
 }
 
-// Ends the server when the endpoint is to be down, or whoever started it has gone.
+// Ends the process when the endpoint is to be down, or whoever started it has gone: at once, as an
+// engine that crashes, for the library would wait half a minute for idle connections.
 class Watcher {
  public:
-  Watcher(ModelServer& server, FaultWatch& faults, World& world, bool with_parent)
-      : thread_([this, &server, &faults, &world, with_parent, parent = getppid()] {
+  Watcher(FaultWatch& faults, World& world, bool with_parent)
+      : thread_([this, &faults, &world, with_parent, parent = getppid()] {
           while (!ended_) {
-            if (faults.Now().down) went_down_ = true;
-            if (went_down_ || (with_parent && getppid() != parent)) return server.Stop();
+            const bool alone = with_parent && getppid() != parent;
+            if (alone || faults.Now().down) {
+              fmt::print(stderr, "serve: {}\n", alone ? "the one who started it has gone" : kDown);
+              std::fflush(stderr);
+              std::_Exit(static_cast<int>(ExitCode::kInternal));
+            }
             world.clock.SleepFor(std::chrono::milliseconds(100));
           }
         }) {}
@@ -108,10 +123,9 @@ class Watcher {
     ended_ = true;
     thread_.join();
   }
-  bool went_down() const { return went_down_; }
 
  private:
-  std::atomic<bool> ended_{false}, went_down_{false};
+  std::atomic<bool> ended_{false};
   std::thread thread_;
 };
 
@@ -122,11 +136,10 @@ Status Run(const ServeArguments& args, World& world) {
   TRY(const std::unique_ptr<ModelServer> server, MakeModelServer(options, model, world));
   fmt::print("listening on http://{}:{}\n", args.host, server->port());
   std::fflush(stdout);
-  Watcher watcher(*server, watch, world, args.with_parent);
-  if (!watch.Now().down) server->Serve();
-  if (watcher.went_down() || watch.Now().down)
-    return Fail(Code::kUnavailable, "the engine has stopped (endpoint_down)");
-  return {};
+  if (watch.Now().down) return Fail(Code::kUnavailable, kDown);
+  const Watcher watcher(watch, world, args.with_parent);
+  server->Serve();
+  return Fail(Code::kUnavailable, "the server stopped listening");
 }
 
 }  // namespace
@@ -138,7 +151,6 @@ int ServeMain(std::span<const std::string> args, World& world) {
     return static_cast<int>(ExitCode::kUsage);
   }
   const Status served = Run(*parsed, world);
-  if (served.ok()) return static_cast<int>(ExitCode::kDone);
   fmt::print(stderr, "serve: {}\n", served.error().ToString());
   return static_cast<int>(ExitCode::kInternal);
 }

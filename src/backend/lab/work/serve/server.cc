@@ -50,7 +50,6 @@ class HttplibServer final : public ModelServer {
 
   int port() const override { return port_; }
   void Serve() override { server_.listen_after_bind(); }
-  void Stop() override { server_.stop(); }
 
  private:
   // One answer while it is made; shared with the library's callback, which may outlive the handler.

@@ -32,8 +32,7 @@ class ModelServer {
  public:
   virtual ~ModelServer() = default;
   virtual int port() const = 0;
-  virtual void Serve() = 0;  // until Stop() is called from another thread
-  virtual void Stop() = 0;
+  virtual void Serve() = 0;  // for as long as the process lives
 };
 // Bound and listening when it returns. kConflict when the address is taken.
 Result<std::unique_ptr<ModelServer>> MakeModelServer(const ServerOptions& options,
