@@ -371,7 +371,7 @@ class Loader {
 };
 
 // Facts and settings come before the criteria that use them, gates before both.
-Status LoadInto(Catalogue& catalogue, std::span<const EmbeddedFile> files, std::string_view only) {
+Status LoadInto(Catalogue& catalogue, std::span<const EmbeddedFile> files) {
   YamlFindings findings;
   Loader loader(catalogue, findings);
   const auto each = [&](auto&& wanted, auto&& load) {
@@ -385,16 +385,92 @@ Status LoadInto(Catalogue& catalogue, std::span<const EmbeddedFile> files, std::
   each(named("facts.yaml"), [&](const EmbeddedFile& f) { loader.Facts(f); });
   each(named("gates.yaml"), [&](const EmbeddedFile& f) { loader.Gates(f); });
   each(named("settings.yaml"), [&](const EmbeddedFile& f) { loader.Settings(f); });
-  each(
-      [&](std::string_view name) {
-        return only.empty() ? name.starts_with("criteria/") : name == only;
-      },
-      [&](const EmbeddedFile& f) { loader.Criteria(f); });
+  each([](std::string_view name) { return name.starts_with("criteria/"); },
+       [&](const EmbeddedFile& f) { loader.Criteria(f); });
   std::stable_sort(catalogue.criteria.begin(), catalogue.criteria.end(),
                    [](const Criterion& a, const Criterion& b) {
                      return std::tie(a.gate, a.code) < std::tie(b.gate, b.code);
                    });
   return ToStatus(findings);
+}
+
+// The text of a list with only some of its items ("- " behind `indent`); what is no item stays.
+template <typename Keep>
+std::string KeepItems(std::string_view text, std::string_view indent, Keep&& keep) {
+  const std::string dash = std::string(indent) + "- ";
+  std::string kept, item;
+  const auto end_item = [&] {
+    if (!item.empty() && keep(item)) kept += item;
+    item.clear();
+  };
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(end);
+    const bool deeper = line.starts_with(std::string(indent) + ' ') || Trim(line).empty();
+    if (line.starts_with(dash)) {
+      end_item();
+      item = line;
+    } else if (!item.empty() && deeper) {
+      item += line;
+    } else {
+      end_item();
+      kept += line;
+    }
+  }
+  end_item();
+  return kept;
+}
+
+std::vector<std::string> WordsAfter(std::string_view text, std::string_view mark) {
+  std::vector<std::string> words;
+  for (size_t at = text.find(mark); at != std::string_view::npos; at = text.find(mark, at)) {
+    at += mark.size();
+    words.emplace_back(text.substr(at, text.find_first_of(" ,}\n", at) - at));
+  }
+  return words;
+}
+
+// Reads as little as one criterion needs (the library reads some 6 MB/s, the whole would take most
+// of what `explain` has). When the slice does not stand alone the caller reads everything, so this
+// can only be slow, never wrong.
+std::optional<Criterion> LoadSliced(std::string_view code) {
+  const std::string mark = fmt::format("code: {}\n", code);
+  for (const EmbeddedFile& file : EmbeddedCatalogue()) {
+    if (!file.name.starts_with("criteria/") || !Contains(file.text, mark)) continue;
+    const std::string criteria = KeepItems(file.text, "  ", [&](std::string_view item) {
+      return Contains(item, mark) || Contains(item, "&");
+    });
+    const auto facts_wanted = WordsAfter(criteria, "fact: ");
+    const auto names_wanted = WordsAfter(criteria, "expect: ");
+    const auto names_in_features = WordsAfter(criteria, "expects.");
+    const auto any = [](const std::vector<std::string>& words, std::string_view format_before,
+                        std::string_view item) {
+      return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+        return Contains(item, fmt::format("{}{},", format_before, word));
+      });
+    };
+    const std::string facts =
+        KeepItems(FindEmbedded("facts.yaml").value_or(""), "",
+                  [&](std::string_view item) { return any(facts_wanted, "id: ", item); });
+    const std::string gates =
+        KeepItems(FindEmbedded("gates.yaml").value_or(""), "", [&](std::string_view item) {
+          return Contains(item, fmt::format("prefix: {}\n", code.substr(0, code.find('-'))));
+        });
+    const std::string settings =
+        KeepItems(FindEmbedded("settings.yaml").value_or(""), "  ", [&](std::string_view item) {
+          return any(names_wanted, "name: ", item) || any(names_in_features, "name: ", item);
+        });
+    const EmbeddedFile files[] = {{"facts.yaml", facts},
+                                  {"gates.yaml", gates},
+                                  {"settings.yaml", settings},
+                                  {file.name, criteria}};
+    Catalogue catalogue;
+    // Gates that were left out are not there to be needed; their order was checked with the whole.
+    if (!LoadInto(catalogue, files).has_value()) return std::nullopt;
+    if (const Criterion* found = catalogue.Find(code)) return *found;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -442,7 +518,7 @@ const GpuModel* Catalogue::ModelOf(std::string_view gpu_name) const {
 
 Result<Catalogue> ParseCatalogue(std::span<const EmbeddedFile> files) {
   Catalogue catalogue;
-  TRY_VOID(LoadInto(catalogue, files, ""));
+  TRY_VOID(LoadInto(catalogue, files));
   return catalogue;
 }
 
@@ -453,25 +529,12 @@ Result<const Catalogue*> LoadEmbedded() {
 }
 
 Result<Criterion> LoadEmbeddedCriterion(std::string_view code) {
-  // The gate's prefix names the file: one is read instead of eight.
-  std::string file;
-  for (const EmbeddedFile& candidate : EmbeddedCatalogue()) {
-    if (!candidate.name.starts_with("criteria/")) continue;
-    const size_t dash = code.find('-');
-    const std::string first = fmt::format("code: {}-", [&] {
-      std::string upper(code.substr(0, dash));
-      std::transform(upper.begin(), upper.end(), upper.begin(),
-                     [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
-      return upper;
-    }());
-    if (dash != std::string_view::npos && Contains(candidate.text, first)) file = candidate.name;
-  }
-  if (!file.empty()) {
-    Catalogue catalogue;
-    TRY_VOID(LoadInto(catalogue, EmbeddedCatalogue(), file));
-    if (const Criterion* found = catalogue.Find(code)) return *found;
-  }
+  std::string upper(code);
+  std::transform(upper.begin(), upper.end(), upper.begin(),
+                 [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
+  if (auto found = LoadSliced(upper)) return std::move(*found);
   TRY(const Catalogue* const all, LoadEmbedded());
+  if (const Criterion* criterion = all->Find(code)) return *criterion;
   std::vector<std::string> codes;
   for (const Criterion& criterion : all->criteria) codes.push_back(criterion.code);
   std::string what = fmt::format("no criterion has the code {}", Shorten(Printable(code), 40));

@@ -159,7 +159,14 @@ class Judgement {
     if (!told)
       return Unknown(UnknownReason::kNotObserved,
                      fmt::format("the site does not say {}", missing_name_), samples);
-    if (c_.measure == Measure::kAllEqual) return Fleet(samples.back());
+    if (c_.measure == Measure::kAllEqual) {
+      for (const size_t i : samples) {
+        if (At(i).observed_at == At(samples.back()).observed_at &&
+            *At(i).value() != *At(samples.back()).value())
+          return Unknown(UnknownReason::kUnparsable, "two values of one moment", samples);
+      }
+      return Fleet(samples.back());
+    }
     auto figure = Reduce(samples);
     if (!figure) return std::move(v_);
     return Settle(std::move(*figure));

@@ -45,13 +45,19 @@ bool IsShared(const Subject& s) {
          s.kind == SubjectKind::kEndpoint;
 }
 
-// The nodes and switches a subject touches.
+// The two devices of a link or a pair.
+std::vector<std::string_view> DevicesOfEnds(std::string_view id) {
+  const size_t at = id.find("--");
+  if (at == std::string_view::npos) return {FirstPart(id)};
+  return {FirstPart(id.substr(0, at)), FirstPart(id.substr(at + 2))};
+}
+
+// The nodes and switches a subject touches. Borrows from it.
 std::vector<std::string_view> DevicesOf(const Subject& s) {
-  const auto [a, b] = Ends(s);
   switch (s.kind) {
     case SubjectKind::kLink:
     case SubjectKind::kPair:
-      return {FirstPart(a), FirstPart(b)};
+      return DevicesOfEnds(s.id);
     case SubjectKind::kNode:
     case SubjectKind::kSwitch:
     case SubjectKind::kGpu:
@@ -223,12 +229,10 @@ class Finder {
     }
     std::map<std::string, Count> devices;
     for (const std::string& link : judged) {
-      for (const std::string_view d : DevicesOf({SubjectKind::kLink, link}))
-        ++devices[std::string(d)].all;
+      for (const std::string_view d : DevicesOfEnds(link)) ++devices[std::string(d)].all;
     }
     for (const std::string& link : broken) {
-      for (const std::string_view d : DevicesOf({SubjectKind::kLink, link}))
-        ++devices[std::string(d)].bad;
+      for (const std::string_view d : DevicesOfEnds(link)) ++devices[std::string(d)].bad;
     }
     std::map<std::string, std::string> blamed;  // link -> device
     std::vector<std::pair<std::string, Count>> whole;
@@ -239,7 +243,7 @@ class Finder {
                      [](const auto& a, const auto& b) { return a.second.bad > b.second.bad; });
     for (const auto& [device, count] : whole) {
       for (const std::string& link : broken) {
-        for (const std::string_view d : DevicesOf({SubjectKind::kLink, link})) {
+        for (const std::string_view d : DevicesOfEnds(link)) {
           if (d == device) blamed.try_emplace(link, device);
         }
       }
@@ -272,7 +276,7 @@ class Finder {
     const Count count{bad.size(), judged_[code].size()};
     for (const Verdict* v : bad) {
       if (AreAll(count) && !Fleetwise(code)) {
-        Collapse(Shared(v->gate), *v, count);
+        Collapse(SharedByPeers(*v, count), *v, count);
       } else {
         Add(v->subject, *v);
       }
@@ -313,6 +317,16 @@ class Finder {
   Subject Shared(int gate) const {
     if (gate == 2) return {SubjectKind::kFabric, "fabric"};
     return SiteSubject(rules_.site);
+  }
+
+  // Two nodes that both see a slow or wrong network have the path between them in common.
+  Subject SharedByPeers(const Verdict& v, const Count& count) const {
+    if (v.gate == 6 && v.subject.kind == SubjectKind::kNode && count.all == 2) {
+      std::vector<std::string_view> ends;
+      for (const Verdict* other : judged_.at(v.code)) ends.push_back(other->subject.id);
+      return PairSubject(ends[0], ends[1]);
+    }
+    return Shared(v.gate);
   }
 
   Group& Add(const Subject& subject, const Verdict& v) {
@@ -358,7 +372,12 @@ class Finder {
       const Subject rail = rails[0]->subject, host = nodes[0]->subject;
       groups_.erase(rail);
       groups_.erase(host);
-      groups_[joined.subject] = std::move(joined);
+      // What was wrong with the adapter itself stays its own.
+      if (const auto own = groups_.find(joined.subject); own != groups_.end()) {
+        own->second.codes.insert(joined.codes.begin(), joined.codes.end());
+      } else {
+        groups_[joined.subject] = std::move(joined);
+      }
       return;
     }
   }
