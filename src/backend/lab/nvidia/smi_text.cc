@@ -30,7 +30,7 @@ void TableGpu(Text& out, const GpuTruth& gpu) {
                    gpu.index, gpu.model, gpu.persistence ? "On" : "Off", gpu.pci_bus_id,
                    gpu.ecc_uncorrected_volatile);
     fmt::format_to(std::back_inserter(out),
-                   "| N/A  {:>3.0f}C    P0  {:>12.0f}W / {:>4.0f}W | {:>7.0f}MiB / {:>6.0f}MiB | "
+                   "| N/A  {:>3.0f}C    P0  {:>13.0f}W / {:>4.0f}W | {:>7.0f}MiB / {:>6.0f}MiB | "
                    "{:>6}%      Default |\n",
                    gpu.temperature_celsius, gpu.power_watt, gpu.power_limit_watt,
                    gpu.memory_used_mib, gpu.memory_total_mib,
