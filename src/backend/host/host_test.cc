@@ -193,7 +193,7 @@ TEST_F(SshTest, OptionsOfTheSiteReachSshAndNothingAsksAQuestion) {
   const std::string line = Join(processes_.commands().back().argv, " ");
   for (const char* part :
        {"BatchMode=yes", "ConnectTimeout=10", "User=ops", "Port=2222", "IdentityFile=/site/keys/id",
-        "-F /etc/muster/ssh", "ControlPath=/tmp/muster-ssh.abc/%C", "ControlPersist=60",
+        "-F /etc/muster/ssh", "ControlPath=/tmp/muster-ssh.abc/0", "ControlPersist=60",
         "-- 10.0.0.2 "}) {
     EXPECT_TRUE(Contains(line, part)) << part << " in " << line;
   }

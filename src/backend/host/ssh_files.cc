@@ -116,8 +116,11 @@ class SshFiles final : public Files {
       info.is_directory = fields[i + 1] == "d";
       TRY(const int64_t size, ParseInt(fields[i + 2]));
       info.size = static_cast<uint64_t>(size);
-      TRY(const double modified, ParseDouble(fields[i + 3]));
-      info.modified = TimePoint(FromSeconds(modified));
+      // "1795144320.1234567890": seconds, and ten digits of them that a double would round.
+      const std::vector<std::string_view> time = Split(fields[i + 3], '.');
+      TRY(const int64_t whole, ParseInt(time[0]));
+      TRY(const int64_t nanos, ParseInt(time.size() == 2 ? time[1].substr(0, 9) : "0"));
+      info.modified = TimePoint(std::chrono::seconds(whole) + Duration(nanos));
       found.push_back(std::move(info));
     }
     std::sort(found.begin(), found.end(),

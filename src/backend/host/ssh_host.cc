@@ -49,6 +49,14 @@ std::string RuntimeFolder::Path() {
   return *path_;
 }
 
+std::string RuntimeFolder::NewSocketPath() {
+  const std::string folder = Path();
+  const std::lock_guard lock(mutex_);
+  // Not ssh's own %C: that is the same for two names of one address, and one may be refused where
+  // the other is not.
+  return folder.empty() ? "" : fmt::format("{}/{}", folder, sockets_++);
+}
+
 std::string RuntimeFolder::HoldPath() { return Path() + "/hold"; }
 
 SshHost::SshHost(std::string name, SshTarget target, World local, RuntimeFolder& folder)
@@ -61,7 +69,7 @@ SshHost::SshHost(std::string name, SshTarget target, World local, RuntimeFolder&
       http_(MakeSshHttp(*this)) {}
 
 SshHost::~SshHost() {
-  if (!ever_connected_ || target_.control_folder.empty()) return;
+  if (!ever_connected_ || target_.control_path.empty()) return;
   Command command{target_.ExitArgv()};
   command.timeout = seconds(5);
   static_cast<void>(local_.processes.Run(command).ok());
@@ -73,7 +81,7 @@ Status SshHost::Connect() {
   if (refusal_ && local_.clock.Monotonic() - refused_at_ < kRefusalStands) {
     return Fail(Error(*refusal_));
   }
-  if (!ever_connected_) target_.control_folder = folder_.Path();
+  if (!ever_connected_) target_.control_path = folder_.NewSocketPath();
   Command command{target_.Argv("exit 0")};
   command.timeout = kConnectLimit;
   const Result<CommandResult> result = local_.processes.Run(command);

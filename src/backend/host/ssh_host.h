@@ -20,7 +20,8 @@ class RuntimeFolder {
  public:
   RuntimeFolder(World local, std::string parent) : local_(local), parent_(std::move(parent)) {}
   ~RuntimeFolder();
-  std::string Path();      // empty when it could not be made: then connections are not shared
+  std::string Path();  // empty when it could not be made: then connections are not shared
+  std::string NewSocketPath();
   std::string HoldPath();  // the FIFO
 
  private:
@@ -28,6 +29,7 @@ class RuntimeFolder {
   std::string parent_;
   std::mutex mutex_;
   std::optional<std::string> path_;
+  int sockets_ = 0;
 };
 
 // Safe for threads. The first command connects, alone, so that many threads do not all knock at a

@@ -44,9 +44,9 @@ std::vector<std::string> Common(const SshTarget& target) {
     add("IdentityFile=" + key);
     add("IdentitiesOnly=yes");
   }
-  if (!target.control_folder.empty()) {
+  if (!target.control_path.empty()) {
     add("ControlMaster=auto");
-    add("ControlPath=" + target.control_folder + "/%C");
+    add("ControlPath=" + target.control_path);
     // A Muster that was killed leaves the connection behind for this long and no longer.
     add("ControlPersist=60");
   }

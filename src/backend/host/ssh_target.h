@@ -15,7 +15,8 @@ struct SshTarget {
   std::string destination;  // a name or address, as given to ssh
   std::map<std::string, std::string>
       options;  // Site::ssh: "user", "port", "identity_file", "config", "connect_timeout"
-  std::string control_folder;  // private to us; empty = no sharing of connections
+  std::string
+      control_path;  // of the shared connection's socket, at most 90 bytes; empty = no sharing
 
   // {"ssh", ..., "--", destination, line}: BatchMode (never ask), a connect time-out of 10 s unless
   // the site says otherwise, keep-alives that find a dead host in 45 s. Host keys are checked as
