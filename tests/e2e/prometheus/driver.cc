@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "backend/lab/infiniband/tools.h"
+#include "backend/lab/state/truth.h"
 #include "backend/lab/telemetry/exporter.h"
 #include "backend/lab/telemetry/monitor.h"
 #include "base/strings.h"
@@ -246,6 +248,21 @@ class E2e {
   int failures_ = 0;
 };
 
+// Starts a monitor and stays, so that run.sh can kill us and look what is left.
+int Hold(const std::string& folder) {
+  PosixWorld real;
+  World world = real.ports();
+  LabState state = lab::MakeLab(ClusterSpec{}, 7, world.clock.Now());
+  state.folder = folder;
+  if (!lab::SaveLab(world.files, state).ok()) return 1;
+  auto monitor = lab::MakeMonitor(state, world, Own());
+  if (!monitor->Prepare().ok()) return 1;
+  fmt::print("held\n");
+  std::fflush(stdout);
+  world.clock.SleepFor(std::chrono::minutes(1));
+  return 0;
+}
+
 // What a machine without the packages says: every request is answered with their names.
 int Absent(const std::string& folder) {
   PosixWorld real;
@@ -261,6 +278,32 @@ int Absent(const std::string& folder) {
   return good ? 0 : 1;
 }
 
+// Writes a node's /sys/class/infiniband under FOLDER and says on stdout which samples node-exporter
+// must make of it.
+int Sysfs(const std::string& folder) {
+  PosixWorld real;
+  World world = real.ports();
+  LabState state = lab::MakeLab(ClusterSpec{}, 7, world.clock.Now() - std::chrono::hours(1));
+  const Node& node = state.cluster.nodes[0];
+  const TimePoint now = world.clock.Now();
+  const Status status = lab::WriteInfinibandSysfs(state, node, world.files, folder, now);
+  if (!status.ok()) {
+    fmt::print(stderr, "{}\n", status.error().ToString());
+    return 1;
+  }
+  for (const Nic& nic : node.nics) {
+    const auto link = lab::LinkOf(state, {node.name + "/" + nic.device, 1});
+    if (!link) continue;
+    const lab::LinkTruth truth = lab::LinkNow(state, *link, now);
+    const bool at_a = state.cluster.links[*link].a.device == node.name + "/" + nic.device;
+    const lab::PortCounters& counters = at_a ? truth.a : truth.b;
+    fmt::print("node_infiniband_link_downed_total{{device=\"{}\",port=\"1\"}} {}\n", nic.device,
+               counters.link_downed);
+    fmt::print("node_infiniband_state_id{{device=\"{}\",port=\"1\"}} 4\n", nic.device);
+  }
+  return 0;
+}
+
 }  // namespace
 }  // namespace muster
 
@@ -272,8 +315,11 @@ int main(int argc, char** argv) {
     return muster::lab::ExporterMain({args.begin() + 1, args.end()}, world);
   }
   if (args.size() == 2 && args[0] == "absent") return muster::Absent(args[1]);
+  if (args.size() == 2 && args[0] == "sysfs") return muster::Sysfs(args[1]);
+  if (args.size() == 2 && args[0] == "hold") return muster::Hold(args[1]);
   if (args.size() == 2 && args[0] == "run") return muster::E2e(args[1]).Run();
   if (args.size() == 3 && args[0] == "capture") return muster::E2e(args[1]).Capture(args[2]);
-  std::fputs("usage: muster_prometheus_e2e run|absent FOLDER, or capture FOLDER INTO\n", stderr);
+  std::fputs("usage: muster_prometheus_e2e run|absent|sysfs|hold FOLDER, or capture FOLDER INTO\n",
+             stderr);
   return 2;
 }
