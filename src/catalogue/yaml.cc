@@ -53,6 +53,7 @@ class Builder : public YAML::EventHandler {
  public:
   YamlNode root;
   std::optional<Refused> refused;
+  std::optional<std::pair<size_t, YamlMark>> last_quoted;  // where in the text
 
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
@@ -86,6 +87,7 @@ class Builder : public YAML::EventHandler {
     if (!CheckTag(tag, node.at)) return;
     node.text = value;
     node.quoted = tag == "!";
+    if (node.quoted) last_quoted = {static_cast<size_t>(mark.pos), node.at};
     if (!node.quoted && (value == "~" || value == "null")) node.kind = YamlNode::Kind::kNull;
     Take(std::move(node), anchor);
   }
@@ -220,25 +222,58 @@ class Builder : public YAML::EventHandler {
   size_t nodes_ = 0;
 };
 
+// Length of the UTF-8 sequence that begins the text (RFC 3629, section 4), 0 when there is none.
+size_t Utf8Length(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char c = byte(0);
+  const size_t length = c < 0x80                ? 1
+                        : c >= 0xC2 && c < 0xE0 ? 2
+                        : (c & 0xF0) == 0xE0    ? 3
+                        : c >= 0xF0 && c < 0xF5 ? 4
+                                                : 0;
+  if (length == 0 || length > text.size()) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  const bool overlong = (c == 0xE0 && byte(1) < 0xA0) || (c == 0xF0 && byte(1) < 0x90);
+  const bool outside = (c == 0xED && byte(1) > 0x9F) || (c == 0xF4 && byte(1) > 0x8F);
+  return overlong || outside ? 0 : length;
+}
+
 // The library sees the end of a stream in a byte of its own (0x04) and stops there without a word,
-// and guesses encodings from the first bytes: both are refused before it looks.
+// guesses encodings from the first bytes, and mends what is no UTF-8: all refused before it looks.
 std::optional<Refused> BadBytes(std::string_view text) {
   int line = 1, column = 1;
-  for (size_t i = 0; i < text.size(); ++i) {
+  for (size_t i = 0; i < text.size();) {
     const auto c = static_cast<unsigned char>(text[i]);
-    if (c == '\n') {
-      ++line;
-      column = 1;
-      continue;
-    }
-    const bool control = (c < 0x20 && c != '\t' && c != '\r') || c == 0x7F;
-    const bool not_utf8 = c >= 0xF8 || (i == 0 && (c & 0xC0) == 0x80);
-    if (control || not_utf8)
+    const size_t length = Utf8Length(text.substr(i, 4));
+    const bool control = (c < 0x20 && c != '\t' && c != '\r' && c != '\n') || c == 0x7F;
+    if (control || length == 0)
       return Refused{{line, column},
                      fmt::format("byte 0x{:02x} does not belong in a text file", c)};
-    ++column;
+    column = c == '\n' ? 1 : column + static_cast<int>(length);
+    line += c == '\n' ? 1 : 0;
+    i += length;
   }
   return std::nullopt;
+}
+
+// Whether the quote that opens at or behind `at` (anchors may stand before it) is closed. The
+// library takes a quote that is still open at the end of the text, when the text ends in a line
+// end.
+bool QuoteIsClosed(std::string_view text, size_t at) {
+  at = text.find_first_of("'\"", at);
+  if (at == std::string_view::npos) return true;
+  const char quote = text[at];
+  for (size_t i = at + 1; i < text.size(); ++i) {
+    if (quote == '"' && text[i] == '\\') {
+      ++i;
+    } else if (text[i] == quote) {
+      if (quote == '"' || i + 1 >= text.size() || text[i + 1] != quote) return true;
+      ++i;  // '' stands for one
+    }
+  }
+  return false;
 }
 
 // Reads from the text in place.
@@ -268,6 +303,7 @@ Result<YamlNode> ParseYaml(std::string_view text, std::string_view file) {
     return NotTaken(file,
                     {{}, fmt::format("{} bytes, at most {} are read", text.size(), kYamlMaxBytes)});
   }
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // some editors begin so
   if (const auto bad = BadBytes(text)) return NotTaken(file, *bad);
   try {
     TextBuffer buffer(text);
@@ -276,6 +312,9 @@ Result<YamlNode> ParseYaml(std::string_view text, std::string_view file) {
     Builder builder;
     if (!parser.HandleNextDocument(builder)) return YamlNode{};
     if (builder.refused) return NotTaken(file, *builder.refused);
+    if (builder.last_quoted && !QuoteIsClosed(text, builder.last_quoted->first))
+      return NotTaken(file,
+                      {builder.last_quoted->second, "a quote is opened here and never closed"});
     Builder second;
     if (parser.HandleNextDocument(second)) {
       return NotTaken(file, {second.root.at, "a second document begins here, expected one a file"});

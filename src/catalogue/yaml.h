@@ -46,7 +46,7 @@ struct YamlEntry {
 
 inline constexpr int kYamlMaxDepth = 64;            // of nesting
 inline constexpr size_t kYamlMaxBytes = 16u << 20;  // of text
-inline constexpr size_t kYamlMaxNodes = 1u << 20;   // after aliases are filled in
+inline constexpr size_t kYamlMaxNodes = 1u << 19;   // after aliases are filled in
 
 // The tree of the only document in `text`; an empty text is a null node. kInvalid:
 // "file:line:column: what, expected what".
