@@ -19,6 +19,23 @@ std::string CommandLine(Files& files, const std::string& folder) {
 
 }  // namespace
 
+std::string ProcessMark(Files& files, std::string_view pid) {
+  const auto stat = files.Read(fmt::format("/proc/{}/stat", pid), 1u << 16);
+  if (!stat.ok()) return "";
+  // The name stands in parentheses and may contain anything; what follows the last one is fields.
+  const size_t close = stat->rfind(')');
+  if (close == std::string::npos) return "";
+  const auto fields = SplitBlank(std::string_view(*stat).substr(close + 1));
+  if (fields.size() < 20 || fields[0] == "Z")
+    return "";  // field 3 is the first here, so 22 is the twentieth
+  return fmt::format("{} {}", SplitBlank(*stat).front(), fields[19]);
+}
+
+bool StillLives(Files& files, std::string_view mark) {
+  const auto parts = SplitBlank(mark);
+  return parts.size() == 2 && ProcessMark(files, parts[0]) == mark;
+}
+
 bool EnvironmentHas(std::string_view environ, std::string_view name, std::string_view value) {
   for (const std::string_view entry : Split(environ, '\0')) {
     const auto rest = After(entry, name);

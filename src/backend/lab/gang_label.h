@@ -22,6 +22,13 @@ struct LiveProcess {
 Result<std::vector<LiveProcess>> ProcessesOfGang(Files& files, std::string_view lab,
                                                  std::string_view gang);
 
+// Names one process for as long as this machine runs: its id and its start time (proc(5),
+// /proc/PID/stat, fields 1 and 22). Empty when it has gone, or /proc cannot be read. "self" is the
+// caller's own.
+std::string ProcessMark(Files& files, std::string_view pid);
+// True while the process that ProcessMark named lives.
+bool StillLives(Files& files, std::string_view mark);
+
 // True when the NUL-separated environment has NAME=value exactly.
 bool EnvironmentHas(std::string_view environ, std::string_view name, std::string_view value);
 

@@ -274,12 +274,12 @@ TEST_F(LabFacilityTest, TheLabsKeyIsKeptAndAPersonsSignOffGoesFirst) {
   own.signed_at = clock_.Now();
   own.expires = clock_.Now() + std::chrono::hours(24);
   const std::string text = facility::WriteSignoff(own, NewSigningKey().value()).value();
-  Files& files = hosts_->At("facility")->world.files;
-  ASSERT_TRUE(files.WriteAtomic("/facility/signoff.json", text).ok());
+  ASSERT_TRUE(hosts_->At("facility")->world.files.WriteAtomic("/facility/signoff.json", text).ok());
   EXPECT_EQ(Look()["budget power facility.signer"], "A. Person");
   // A fault of the building is not hidden by an older paper.
   Put("pdu_off", "pdu00");
   EXPECT_EQ(Look()["pdu pdu00 pdu.energised"], no_);
+  Files& files = hosts_->At("facility")->world.files;
   EXPECT_FALSE(files.WriteAtomic("/facility/../lab.json", "x").ok());
   EXPECT_FALSE(files.WriteAtomic("/etc/x", "x").ok());
 }

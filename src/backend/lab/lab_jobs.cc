@@ -17,7 +17,6 @@ namespace muster::lab {
 
 namespace {
 
-constexpr Duration kGrace = std::chrono::seconds(3);  // for the others after a rank failed
 constexpr Duration kPoll = std::chrono::milliseconds(5);
 
 // Programs that the binary plays itself (hidden verb lab-rank).
@@ -163,7 +162,7 @@ GangResult LabJobs::Watch(const GangSpec& spec, std::vector<Rank> ranks, Duratio
       --running;
       if (*rank.exit != 0 && !failed) {
         failed = true;
-        deadline = std::min(deadline, now + kGrace);
+        deadline = std::min(deadline, now + options_.grace);
       }
     }
     if (running == 0) break;
@@ -215,34 +214,48 @@ Result<GangResult> LabJobs::Model(const GangSpec& spec) const {
   return result;
 }
 
+// Who runs the gang, as the label says; empty without a label.
+std::string LabJobs::Runner(const std::string& gang_name) {
+  const auto label = base_.files.Read(LabelPath(gang_name), 16u << 20);
+  if (!label.ok()) return "";
+  const auto json = nlohmann::json::parse(*label, nullptr, false);
+  if (!json.is_object() || !json.contains("runner") || !json["runner"].is_string()) return "?";
+  return json["runner"].get<std::string>();
+}
+
+Status LabJobs::WriteLabel(const GangSpec& spec, int world) {
+  TRY(const std::vector<LiveProcess> before,
+      ProcessesOfGang(base_.files, state_.folder, spec.name));
+  if (!before.empty()) {
+    return Fail(Code::kConflict, fmt::format("gang {} still runs: process {} ({})", spec.name,
+                                             before[0].pid, before[0].command));
+  }
+  if (const std::string runner = Runner(spec.name); StillLives(base_.files, runner)) {
+    return Fail(Code::kConflict,
+                fmt::format("gang {} is being run by process {}", spec.name, runner));
+  }
+  TRY_VOID(base_.files.MakeFolders(state_.folder + "/gangs"));
+  const nlohmann::json text = {{"gang", spec.name},
+                               {"nodes", spec.nodes},
+                               {"ranks", world},
+                               {"runner", ProcessMark(base_.files, "self")},
+                               {"started", FormatTime(base_.clock.Now())}};
+  return base_.files.WriteAtomic(LabelPath(spec.name), text.dump() + "\n");
+}
+
 Result<GangResult> LabJobs::RunGang(const GangSpec& spec) {
   TRY_VOID(CheckPlacement(spec));
   const int world = static_cast<int>(spec.nodes.size()) * spec.ranks_per_node;
   if (spec.argv[0] == "all_reduce_perf" && world > options_.most_real_ranks) return Model(spec);
-  if (!state_.folder.empty()) {
-    TRY(const std::vector<LiveProcess> before,
-        ProcessesOfGang(base_.files, state_.folder, spec.name));
-    if (!before.empty()) {
-      return Fail(Code::kConflict, fmt::format("gang {} still runs: process {} ({})", spec.name,
-                                               before[0].pid, before[0].command));
-    }
-    TRY_VOID(base_.files.MakeFolders(state_.folder + "/gangs"));
-  }
-  const std::string label = LabelPath(spec.name);
-  if (!state_.folder.empty()) {
-    const nlohmann::json text = {{"gang", spec.name},
-                                 {"nodes", spec.nodes},
-                                 {"ranks", world},
-                                 {"started", FormatTime(base_.clock.Now())}};
-    TRY_VOID(base_.files.WriteAtomic(label, text.dump() + "\n"));
-  }
+  const bool labelled = !state_.folder.empty();
+  if (labelled) TRY_VOID(WriteLabel(spec, world));
   const Duration began = base_.clock.Monotonic();
   Result<GangResult> result = [&]() -> Result<GangResult> {
     TRY(std::vector<Rank> ranks, StartAll(spec, began));
     return Watch(spec, std::move(ranks), began);
   }();
   // Every rank was waited for or killed; the label goes last.
-  if (!state_.folder.empty()) TRY_VOID(base_.files.Remove(label));
+  if (labelled) TRY_VOID(base_.files.Remove(LabelPath(spec.name)));
   return result;
 }
 
@@ -252,12 +265,13 @@ Result<std::vector<std::string>> LabJobs::Leftovers(const std::string& gang_name
   for (const LiveProcess& process : live)
     left.push_back(fmt::format("process {} ({})", process.pid, process.command));
   if (state_.folder.empty() || !NameIsSound(gang_name)) return left;
-  const auto label = base_.files.Stat(LabelPath(gang_name));
-  if (label.ok() && live.empty()) {
+  const std::string runner = Runner(gang_name);
+  if (runner.empty()) return left;
+  if (live.empty() && !StillLives(base_.files, runner)) {
     // Whoever ran it was killed. Its ranks went with it, as /proc has just shown, so the label has
     // done its work.
     TRY_VOID(base_.files.Remove(LabelPath(gang_name)));
-  } else if (label.ok()) {
+  } else {
     left.push_back("label " + LabelPath(gang_name));
   }
   return left;

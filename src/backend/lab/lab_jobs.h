@@ -20,6 +20,8 @@ struct LabJobsOptions {
   // all_reduce_perf with more ranks than this is answered by the model, rank by rank, with no
   // process: 1,024 nodes do not fit on one machine.
   int most_real_ranks = 64;
+  // How long the others may go on after a rank failed, so that their own words about it are kept.
+  Duration grace = std::chrono::seconds(3);
 };
 
 // Safe for threads; the lab's state is not changed. `base` is borrowed.
@@ -34,8 +36,8 @@ class LabJobs final : public Jobs {
 
   // Refused (kRefused, nothing started): an unknown, repeated or unreachable node; more GPUs than a
   // node has that answer. kConflict: a gang of this name still runs. A rank that fails ends the
-  // others after a grace of three seconds, so that their own words about it are kept; at the
-  // timeout all are ended (timed_out). Output of a rank is in `out`, both streams as they came.
+  // others after the grace; at the timeout all are ended (timed_out). Output of a rank is in `out`,
+  // both streams as they came.
   Result<GangResult> RunGang(const GangSpec& spec) override;
   // "process 4711 (sleep 60)" for each that lives, and the label while one does. Looks in /proc
   // through `base`.
@@ -50,6 +52,8 @@ class LabJobs final : public Jobs {
   Result<GangResult> Model(const GangSpec& spec) const;
   Result<std::vector<Rank>> StartAll(const GangSpec& spec, Duration began);
   GangResult Watch(const GangSpec& spec, std::vector<Rank> ranks, Duration began);
+  std::string Runner(const std::string& gang_name);
+  Status WriteLabel(const GangSpec& spec, int world);
   std::string LabelPath(const std::string& gang_name) const;
 
   const LabState state_;

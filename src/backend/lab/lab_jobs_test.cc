@@ -78,7 +78,7 @@ TEST_F(LabJobsTest, EveryRankRunsWithItsIdentity) {
 
 TEST_F(LabJobsTest, KnownProgramsBecomeTheBinarysOwn) {
   // echo plays muster, so that what it would be called with is what it prints.
-  LabJobs jobs = Jobs({"/bin/echo", 64});
+  LabJobs jobs = Jobs({"/bin/echo"});
   EXPECT_EQ(jobs.RunGang(Gang({"muster-train", "--steps", "3"}))->ranks[0].result.out,
             "lab-rank muster-train --steps 3\n");
   EXPECT_EQ(jobs.RunGang(Gang({"true"}))->ranks[3].result.out, "lab-rank true\n");
@@ -88,7 +88,7 @@ TEST_F(LabJobsTest, KnownProgramsBecomeTheBinarysOwn) {
 TEST_F(LabJobsTest, AFailedRankIsInTheResultAndEndsTheOthers) {
   GangSpec spec = Gang({"/bin/sh", "-c", "[ $RANK = 1 ] && exit 7; exec sleep 600"});
   spec.timeout = std::chrono::seconds(120);
-  LabJobs jobs = Jobs();
+  LabJobs jobs = Jobs({"", 64, std::chrono::milliseconds(10)});
   const auto result = jobs.RunGang(spec);
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result->ranks[1].result.exit_code, 7);
@@ -134,26 +134,16 @@ TEST_F(LabJobsTest, AProgramThatIsNotThereStartsNothing) {
 }
 
 TEST_F(LabJobsTest, AGangWhoseRunnerWasKilledIsProvenGone) {
-  int told[2];
-  ASSERT_EQ(::pipe(told), 0);
   const pid_t runner = ::fork();
   if (runner == 0) {
-    ::close(told[0]);
     PosixWorld world;
     LabJobs jobs(state_, world.ports());
-    GangSpec spec = Gang({"/bin/sh", "-c", "echo x >&9; exec sleep 600"});
-    ::dup2(told[1], 9);
-    (void)jobs.RunGang(spec);
+    (void)jobs.RunGang(Gang({"/bin/sleep", "600"}));
     ::_exit(0);
   }
-  ::close(told[1]);
-  // The ranks run once one of them has written.
-  pid_t first = 0;
   LabJobs jobs = Jobs();
-  while (first == 0) {
-    const auto left = jobs.Leftovers("test-gang");
-    ASSERT_TRUE(left.ok());
-    if (left->size() >= 5) first = 1;  // four ranks and the label
+  // Four ranks and the label. Looking early must not disturb the gang.
+  while (jobs.Leftovers("test-gang")->size() < 5) {
     int status = 0;
     ASSERT_EQ(::waitpid(runner, &status, WNOHANG), 0) << "the runner ended by itself";
   }
@@ -161,11 +151,10 @@ TEST_F(LabJobsTest, AGangWhoseRunnerWasKilledIsProvenGone) {
   ::kill(runner, SIGKILL);
   int status = 0;
   ::waitpid(runner, &status, 0);
-  // The kernel ends them; a test that runs for ever would mean that it did not.
+  // The kernel ends the ranks; a test that runs for ever would mean that it did not.
   while (!jobs.Leftovers("test-gang")->empty()) ::usleep(1000);
   EXPECT_FALSE(std::filesystem::exists(state_.folder + "/gangs/test-gang.json"));
   EXPECT_TRUE(jobs.RunGang(Gang({"/bin/true"})).ok());
-  ::close(told[0]);
 }
 
 // Refusals, on a machine where a start would be noticed.
@@ -249,7 +238,7 @@ TEST_F(LabJobsRefusalTest, AStartThatFailsEndsTheRanksThatRan) {
 TEST_F(LabJobsRefusalTest, ACollectiveTooLargeForOneMachineIsModelled) {
   GangSpec spec = Whole();
   spec.argv = {"all_reduce_perf", "-b", "1G", "-e", "2G", "-f", "2"};
-  LabJobs jobs(state_, {clock_, files_, processes_, http_, random_}, {"", 7});
+  LabJobs jobs(state_, {clock_, files_, processes_, http_, random_}, {"", 7, {}});
   const auto result = jobs.RunGang(spec);
   ASSERT_TRUE(result.ok()) << result.error().ToString();
   ASSERT_EQ(result->ranks.size(), 8u);
@@ -265,6 +254,22 @@ TEST(GangLabel, AProcessIsKnownByItsWholeMark) {
   EXPECT_FALSE(EnvironmentHas(environ, "MUSTER_GANG", "run"));
   EXPECT_FALSE(EnvironmentHas(environ, "MUSTER_GANG", "run-2"));
   EXPECT_FALSE(EnvironmentHas(environ, "GANG", "run-1"));
+}
+
+TEST(ProcessMark, NamesAProcessWhileItLives) {
+  PosixWorld posix;
+  Files& files = posix.ports().files;
+  const std::string self = ProcessMark(files, "self");
+  EXPECT_TRUE(StartsWith(self, std::to_string(::getpid()) + " ")) << self;
+  EXPECT_TRUE(StillLives(files, self));
+  EXPECT_FALSE(StillLives(files, self + "1"));
+  EXPECT_FALSE(StillLives(files, ""));
+  EXPECT_FALSE(StillLives(files, "0 0"));
+  testing::MemoryFiles fake;
+  fake.Put("/proc/7/stat", "7 (a) b) c) S 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 8812 1 1");
+  EXPECT_EQ(ProcessMark(fake, "7"), "7 8812");
+  fake.Put("/proc/7/stat", "7 (a) Z 1 7");
+  EXPECT_EQ(ProcessMark(fake, "7"), "");
 }
 
 TEST(FreePort, IsAPortAbove1023) {
