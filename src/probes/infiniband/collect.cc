@@ -4,6 +4,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/strings.h"
 #include "probes/infiniband/ibnetdiscover.h"
@@ -61,17 +62,14 @@ class Transcript {
   bool first_ = true;
 };
 
-// {1,2,3,7} -> "1-3,7", the form perfquery takes.
-std::string Ranges(const std::set<int>& ports) {
-  std::string text;
-  for (auto it = ports.begin(); it != ports.end();) {
-    const int first = *it;
-    int last = first;
-    while (++it != ports.end() && *it == last + 1) ++last;
-    if (!text.empty()) text += ',';
-    text += first == last ? fmt::format("{}", first) : fmt::format("{}-{}", first, last);
+// {1,2,3} -> "1-3", {1,2,7} -> "1,2,7". Never both at once: perfquery 44 takes "1-2,7" for ports 1
+// and 7, without a word.
+std::string PortsArgument(const std::set<int>& ports) {
+  const bool in_a_row = *ports.rbegin() - *ports.begin() + 1 == static_cast<int>(ports.size());
+  if (in_a_row && ports.size() > 1) {
+    return fmt::format("{}-{}", *ports.begin(), *ports.rbegin());
   }
-  return text;
+  return fmt::format("{}", fmt::join(ports, ","));
 }
 
 bool HasSaturated(const CounterSet& set) {
@@ -124,7 +122,7 @@ Reading CollectPerfquery(const HostPorts& ports) {
     }
   };
   for (const auto& [lid, numbers] : switches) {
-    ask({"perfquery", "-l", fmt::format("{}", lid), Ranges(numbers)});
+    ask({"perfquery", "-l", fmt::format("{}", lid), PortsArgument(numbers)});
   }
   for (const auto& [lid, port] : adapters) {
     ask({"perfquery", fmt::format("{}", lid), fmt::format("{}", port)});

@@ -72,7 +72,7 @@ TEST_F(Collect, AsksSwitchesForTheirWiredPortsAndAdaptersForTheirs) {
                     "SW     2  2 0x200 4x EDR - CA     9  1 0x101 ( 'leaf00' - 'node001 mlx5_0' )\n"
                     "SW     2  3 0x200 4x EDR - SW     3  1 0x300 ( 'leaf00' - 'spine00' )\n"
                     "SW     2  7 0x200 4x EDR - SW     3  2 0x300 ( 'leaf00' - 'spine00' )\n");
-  Fails("perfquery -l 2 2-3,7", "perfquery: iberror: failed: perfquery\n", 255);
+  Fails("perfquery -l 2 2,3,7", "perfquery: iberror: failed: perfquery\n", 255);
   processes_.Prints(
       "perfquery 9 1",
       "# Port counters: Lid 9 port 1 (CapMask: 0x1200)\nPortSelect:......................1\n"
@@ -82,7 +82,7 @@ TEST_F(Collect, AsksSwitchesForTheirWiredPortsAndAdaptersForTheirs) {
                     "0x1200)\nPortSelect:......................1\n"
                     "SymbolErrorCounter:..............65540\n");
   const Reading reading = CollectPerfquery(Ports());
-  EXPECT_THAT(processes_.asked(), ElementsAre("ibnetdiscover -p", "perfquery -l 2 2-3,7",
+  EXPECT_THAT(processes_.asked(), ElementsAre("ibnetdiscover -p", "perfquery -l 2 2,3,7",
                                               "perfquery 9 1", "perfquery -x 9 1"));
   const auto lines = testing::Dump(ParsePerfqueryReading(reading));
   EXPECT_THAT(lines, Contains("port node001/mlx5_0/1 | port.symbol_errors | 65540"));

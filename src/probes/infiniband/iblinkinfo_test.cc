@@ -68,6 +68,14 @@ TEST(Iblinkinfo, NamesAPortWithoutAPeer) {
   EXPECT_THAT(lines, Not(Contains(HasSubstr("link leaf00/7--"))));
 }
 
+TEST(Iblinkinfo, SeesADeadLinkInAWholeFabric) {
+  const auto lines =
+      DumpOf(kId, Capture(MUSTER_SOURCE_DIR, "rehearsed/ib/iblinkinfo-ft16-link-down.txt"));
+  EXPECT_EQ(CountOf(lines, "link.state | Active"), 31u);
+  EXPECT_THAT(lines, IsSupersetOf({"port leaf00/7 | port.state | Down",
+                                   "port spine01/1 | port.state | Down"}));
+}
+
 TEST(Iblinkinfo, DoesNotCallALinkActiveThatItSawFromOneEnd) {
   const auto lines = DumpOf(kId, Capture(MUSTER_SOURCE_DIR, "rehearsed/12-ndr-fabric.txt"));
   EXPECT_THAT(lines, Contains(HasSubstr("link leaf00/5--spine00/1 | link.state | ? not observed")));

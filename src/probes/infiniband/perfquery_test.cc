@@ -64,6 +64,15 @@ TEST(Perfquery, SaysThatASaturatedCounterIsNotKnown) {
                                  "saturated: at least 65535")));
 }
 
+TEST(Perfquery, ReadsARealTranscript) {
+  const auto lines = DumpOf(kId, Capture(MUSTER_SOURCE_DIR, "rehearsed/ib/perfquery-ft16.txt"));
+  EXPECT_THAT(lines, IsSupersetOf({"port leaf00/5 | port.link_downed | 3",
+                                   "port leaf00/4 | port.symbol_errors | 0",
+                                   "port node002/mlx5_0/1 | port.rcv_errors | 0"}));
+  EXPECT_THAT(lines, Contains(HasSubstr("port leaf00/5 | port.symbol_errors | ? not observed")));
+  EXPECT_THAT(lines, Not(Contains(HasSubstr("lid"))));
+}
+
 TEST(Perfquery, PrefersTheWideCounterToASaturatedOne) {
   const std::string text =
       RenderBlock("perfquery 2 5", Record(2, 5, 65535), 0) +
@@ -112,6 +121,8 @@ TEST(Perfquery, DropsWhatFollowsALostHeading) {
 
 TEST(Perfquery, InventsNothingFromDamage) {
   ExpectNothingInvented(kId, Transcript());
+  ExpectNothingInvented(
+      kId, Capture(MUSTER_SOURCE_DIR, "rehearsed/ib/perfquery-ft16.txt").substr(0, 9000), 3);
   ExpectNothingInvented(
       kId, Record(2, 4, 0) + Record(2, 5, 1200, "PortXmitWait:....................0\n"));
 }

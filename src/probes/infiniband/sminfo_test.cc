@@ -45,6 +45,11 @@ TEST(Sminfo, CountsOneMasterBesideAStandby) {
               ElementsAre("fabric fabric | sm.state | MASTER", "fabric fabric | sm.masters | 1"));
 }
 
+TEST(Sminfo, ReadsWhatARealStandbyAnswered) {
+  EXPECT_THAT(DumpOf(kId, Capture(MUSTER_SOURCE_DIR, "rehearsed/ib/sminfo-with-standby.txt")),
+              ElementsAre("fabric fabric | sm.state | MASTER", "fabric fabric | sm.masters | 1"));
+}
+
 TEST(Sminfo, CountsTwoMasters) {
   EXPECT_THAT(DumpOf(kId, Transcript("MASTER")),
               ElementsAre("fabric fabric | sm.state | MASTER", "fabric fabric | sm.masters | 2"));

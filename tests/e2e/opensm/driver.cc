@@ -109,6 +109,11 @@ void LinkDown(const HostPorts& ports, Seen& seen) {
   seen.WantAbsent("leaf00/7--spine01/1", "link.present");
   seen.WantAbsent("leaf00/7--spine01/1", "link.state");
   seen.WantCount("link.state", "Active", 31);
+  // The ports of leaf00 are no longer in a row.
+  seen.Read(ports, "infiniband.perfquery");
+  seen.Want("leaf00/6", "port.symbol_errors", "0");
+  seen.Want("leaf00/8", "port.symbol_errors", "0");
+  seen.WantCount("port.symbol_errors", "0", 62);
 }
 
 void Degraded(const HostPorts& ports, Seen& seen) {

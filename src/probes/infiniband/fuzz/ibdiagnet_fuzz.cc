@@ -1,0 +1,13 @@
+// Any bytes as the output of ibdiagnet.
+#include <cstddef>
+#include <cstdint>
+
+#include "probes/infiniband/ibdiagnet.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  muster::Reading reading;
+  reading.host = "node000";
+  reading.text.assign(reinterpret_cast<const char*>(data), size);
+  (void)muster::infiniband::ParseIbdiagnetReading(reading);
+  return 0;
+}

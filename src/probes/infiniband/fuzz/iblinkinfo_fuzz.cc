@@ -1,0 +1,13 @@
+// Any bytes as the output of iblinkinfo.
+#include <cstddef>
+#include <cstdint>
+
+#include "probes/infiniband/iblinkinfo.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  muster::Reading reading;
+  reading.host = "node000";
+  reading.text.assign(reinterpret_cast<const char*>(data), size);
+  (void)muster::infiniband::ParseIblinkinfoReading(reading);
+  return 0;
+}

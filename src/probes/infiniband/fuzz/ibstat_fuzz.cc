@@ -1,0 +1,14 @@
+// Any bytes as the output of ibstat.
+#include <cstddef>
+#include <cstdint>
+
+#include "probes/infiniband/ibstat.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  muster::Reading reading;
+  reading.host = "node000";
+  reading.text.assign(reinterpret_cast<const char*>(data), size);
+  (void)muster::infiniband::ParseIbstatReading(reading);
+  (void)muster::infiniband::ParseIbstatusReading(reading);
+  return 0;
+}
