@@ -1,7 +1,7 @@
 // What one rank of a training gang said: the JSON lines that Muster's own trainer prints
 // (backend/lab/work/train_rank.h), read back. What a log does not say, or says half, stays said to
-// be so; nothing is filled in. Jobs with logs of their own (probes/train_log) are put into the same
-// shape by FromTrainLog's callers.
+// be so; nothing is filled in. A job of one's own may print them too; for one that does not, see
+// logged_training.h.
 #pragma once
 
 #include <cstdint>

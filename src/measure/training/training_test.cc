@@ -9,6 +9,7 @@
 
 #include "base/digest.h"
 #include "base/strings.h"
+#include "world/testing/captures.h"
 #include "world/testing/memory_files.h"
 
 namespace muster::training {
@@ -312,6 +313,23 @@ TEST_F(Training, AStepThatIsMissingIsDamage) {
   const size_t begin = text.rfind('\n', at) + 1;
   text.erase(begin, text.find('\n', at) + 1 - begin);
   EXPECT_THAT(ParseRankLog(0, "n", 0, text).damage, HasSubstr("step 21 follows step 19"));
+}
+
+// captures/rehearsed/train: four ranks of backend/lab/work on two busy cores, 60 steps.
+TEST_F(Training, ReadsARealGang) {
+  logs_.clear();
+  for (int r = 0; r < 4; ++r)
+    logs_.push_back(
+        testing::Capture(MUSTER_SOURCE_DIR, fmt::format("rehearsed/train/gang4.rank{}.txt", r)));
+  const Observations all = Observe();
+  EXPECT_EQ(Whole(all, "train.ranks_started"), 4);
+  EXPECT_NEAR(Real(all, "train.mfu"), 0.324, 0.001);
+  EXPECT_NEAR(Real(all, "train.step_time"), 0.0999, 0.0001);
+  EXPECT_GT(Real(all, "train.loss_drop"), 0.7);
+  EXPECT_LT(Real(all, "train.rank_lag", "node001"), 1.05);
+  EXPECT_EQ(Whole(all, "train.nan_steps"), 0);
+  // The shards are not in the project.
+  EXPECT_EQ(Flag(all, "train.checkpoint_written"), false);
 }
 
 TEST_F(Training, AnyBytesAreSurvived) {
