@@ -86,6 +86,7 @@ class Runner {
       blocked = acts.blocked_by;
     }
     GateResult result = Blocked(gate, blocked, clock.Now());
+    if (!blocked.empty()) progress_.GateBegins(gate, info->name, 0);
     if (blocked.empty()) {
       record.evidence = LookAtGate(context_, gate, run_.header.nodes, run_.header.run, true,
                                    options_.keep_readings, progress_);

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "probes/dcgm/probes.h"
+#include "probes/dcgm_exporter/probes.h"
 #include "probes/facility/probes.h"
 #include "probes/infiniband/probes.h"
 #include "probes/kernel_log/probes.h"
@@ -38,6 +39,7 @@ constexpr std::array kUses = {
     ProbeUse{3, "dcgm.diag", ProbePlace::kEachNode, false, "nvidia"},
     ProbeUse{3, "infiniband.ibstat", ProbePlace::kEachNode, false, "rdma"},
     ProbeUse{4, "node.modules", ProbePlace::kEachNode, false, "nvidia"},
+    ProbeUse{5, "dcgm_exporter.page", ProbePlace::kEachNode, false, "prometheus"},
     ProbeUse{5, "prometheus.series", ProbePlace::kMonitor, false, "prometheus"},
     ProbeUse{5, "prometheus.targets", ProbePlace::kMonitor, false, "prometheus"},
 };
@@ -61,6 +63,7 @@ std::vector<const Probe*> AllProbes() {
   Join(all, RocmSmiProbes());
   Join(all, KernelLogProbes());
   Join(all, DcgmProbes());
+  Join(all, DcgmExporterProbes());
   Join(all, PrometheusProbes());
   Join(all, NcclTestsProbes());
   Join(all, NcclLogProbes());
