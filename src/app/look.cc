@@ -79,7 +79,7 @@ GateResult JudgeEvidence(const Site& site, const Catalogue& catalogue, int gate,
            "needs a proof, which a read-only look does not start: muster bringup run"});
       continue;
     }
-    for (const Subject& subject : SubjectsOf(site, criterion.subject, nodes)) {
+    for (const Subject& subject : SubjectsFor(criterion, site, nodes, index)) {
       result.verdicts.push_back(Judge(criterion, subject, index, expect, now));
     }
   }
