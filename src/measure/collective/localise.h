@@ -28,7 +28,10 @@ struct CollectiveMeter {
 };
 
 struct LocaliseOptions {
-  double healthy = 0;        // what a healthy set gives; 0 = taken from the pairs that are measured
+  // What a healthy set gives: a measured figure, or about 0.96 of the ceiling (the ceiling itself
+  // makes healthy sets look nearly slow, and each is then measured again and again). 0 = taken from
+  // the better half of the pairs.
+  double healthy = 0;
   double slow_ratio = 0.92;  // below it a set is slow
   double noise = 0.03;       // standard deviation of one measurement over its mean
   int max_repeats = 6;       // of one set
