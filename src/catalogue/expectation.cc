@@ -86,6 +86,8 @@ class SiteExpectation {
       if (it->second.unit == setting.value.unit || bare) return it->second.value;
     }
     if (setting.name == "mfu_target") return site_.training.mfu_min;
+    if (setting.name == "step_spread_max") return site_.training.step_spread_max;
+    if (setting.name == "rank_lag_max") return site_.training.rank_lag_max;
     if (setting.name == "ttft_p99") return Seconds(site_.inference.ttft_p99);
     if (setting.name == "tpot_p99") return Seconds(site_.inference.tpot_p99);
     if (setting.name == "goodput_min") return site_.inference.goodput_min;
@@ -221,48 +223,6 @@ std::string ScopeName(const Site& site, std::span<const std::string> scope_nodes
   return fmt::format("{}", fmt::join(names, "+"));
 }
 
-bool Answers(const Site& site, const Expectation& expect, SubjectKind kind, std::string_view name,
-             std::span<const std::string> scope_nodes) {
-  const auto subjects = SubjectsOf(site, kind, scope_nodes);
-  return std::any_of(subjects.begin(), subjects.end(),
-                     [&](const Subject& s) { return expect(s, name).has_value(); });
-}
-
-std::string_view Plural(SubjectKind kind) {
-  switch (kind) {
-    case SubjectKind::kBudget:
-      return "facility budget";
-    case SubjectKind::kPdu:
-      return "PDU";
-    case SubjectKind::kHca:
-    case SubjectKind::kRail:
-      return "network adapter";
-    case SubjectKind::kGpu:
-      return "GPU";
-    case SubjectKind::kPair:
-      return "second node";
-    case SubjectKind::kPort:
-      return "link";
-    default:
-      return ToString(kind);
-  }
-}
-
-// How this site reaches a host, as the beginning of a command line.
-std::string AtHost(const Site* site, std::string_view host) {
-  if (site == nullptr) return fmt::format("ssh {}", host);
-  if (site->kind == SiteKind::kLab) return fmt::format("muster lab exec {} --", host);
-  std::string name(host);
-  if (name == "fabric") name = site->fabric_host;
-  if (name.empty() && !site->cluster.nodes.empty()) name = site->cluster.nodes.front().name;
-  const Node* node = site->cluster.FindNode(name);
-  const std::string address = node != nullptr && !node->address.empty() ? node->address : name;
-  if (address == "localhost" || address == "127.0.0.1") return "";
-  const auto user = site->ssh.find("user");
-  return user == site->ssh.end() ? fmt::format("ssh {}", address)
-                                 : fmt::format("ssh {}@{}", user->second, address);
-}
-
 }  // namespace
 
 std::span<const ExpectationName> KnownExpectations() { return kKnown; }
@@ -347,169 +307,6 @@ std::vector<Subject> SubjectsOf(const Site& site, SubjectKind kind,
       return subjects;
   }
   return subjects;
-}
-
-std::vector<Subject> SubjectsFor(const Criterion& criterion, const Site& site,
-                                 std::span<const std::string> scope_nodes,
-                                 const ObservationIndex& index) {
-  std::vector<Subject> expected = SubjectsOf(site, criterion.subject, scope_nodes);
-  if (!criterion.when_observed) return expected;
-  const std::vector<Subject> seen = index.SubjectsWith(criterion.subject, criterion.fact);
-  std::vector<Subject> subjects;
-  if (criterion.subject == SubjectKind::kPair) {
-    const auto names = ScopeSet(site, scope_nodes);
-    for (const Subject& pair : seen) {
-      const size_t at = pair.id.find("--");
-      if (at != std::string::npos && names.contains(pair.id.substr(0, at)) &&
-          names.contains(pair.id.substr(at + 2)))
-        subjects.push_back(pair);
-    }
-    return subjects;
-  }
-  for (Subject& subject : expected) {
-    if (std::binary_search(seen.begin(), seen.end(), subject))
-      subjects.push_back(std::move(subject));
-  }
-  return subjects;
-}
-
-Applicability Applicable(const Catalogue& catalogue, const Site& site, int gate,
-                         std::span<const std::string> scope_nodes) {
-  Applicability result;
-  std::set<std::string> features = site.Features();
-  const size_t nodes = scope_nodes.empty() ? site.cluster.nodes.size() : scope_nodes.size();
-  if (nodes == 2) features.insert("two_nodes");
-  if (!scope_nodes.empty() && nodes < 2) features.erase("multi_node");
-  const Expectation expect = MakeExpectation(site, catalogue);
-  for (const Criterion& criterion : catalogue.criteria) {
-    if (gate != 0 && criterion.gate != gate) continue;
-    const auto holds = [&](std::string_view name) {
-      const bool negated = name.starts_with('!');
-      if (negated) name.remove_prefix(1);
-      const auto expects = After(name, "expects.");
-      const bool there = expects ? Answers(site, expect, criterion.subject, *expects, scope_nodes)
-                                 : features.contains(std::string(name));
-      return there != negated;
-    };
-    const bool applies = std::all_of(criterion.applies_when.begin(), criterion.applies_when.end(),
-                                     [&](const std::string& term) {
-                                       const auto names = Split(term, '|');
-                                       return std::any_of(names.begin(), names.end(), holds);
-                                     });
-    if (!applies) {
-      result.not_applicable.push_back({&criterion, criterion.otherwise});
-      continue;
-    }
-    if (SubjectsOf(site, criterion.subject, scope_nodes).empty()) {
-      result.not_applicable.push_back(
-          {&criterion, fmt::format("the site has no {}", Plural(criterion.subject))});
-      continue;
-    }
-    Criterion ours = criterion;
-    const auto replace = [&](const std::string& key, Threshold& threshold) {
-      const auto it = site.thresholds.find(key);
-      if (it == site.thresholds.end()) return false;
-      const Quantity& q = it->second;
-      const bool bare = threshold.unit == Unit::kRatio && q.unit == Unit::kCount;
-      if (q.unit != threshold.unit && !bare) return false;  // CheckThresholds has said so
-      threshold.values = {Value(q.value)};
-      threshold.expect.clear();
-      return true;
-    };
-    replace(ours.code, ours.pass);
-    Threshold warn = ours.pass;
-    if (replace(ours.code + ".warn", warn)) ours.warn = warn;
-    result.criteria.push_back(std::move(ours));
-  }
-  return result;
-}
-
-std::vector<std::pair<std::string, std::string>> CheckThresholds(const Catalogue& catalogue,
-                                                                 const Site& site) {
-  std::vector<std::pair<std::string, std::string>> problems;
-  std::vector<std::string> known;
-  for (const Setting& setting : catalogue.settings) known.push_back(setting.name);
-  for (const Criterion& criterion : catalogue.criteria) known.push_back(criterion.code);
-  for (const auto& [key, quantity] : site.thresholds) {
-    std::string_view name = key;
-    if (name.ends_with(".warn")) name.remove_suffix(5);
-    const Criterion* criterion = catalogue.Find(name);
-    const Setting* setting = catalogue.FindSetting(key);
-    if (criterion == nullptr && setting == nullptr) {
-      std::string what = fmt::format("{} is neither a criterion nor a setting", key);
-      if (const auto near = Nearest(name, known)) what += fmt::format(", did you mean {}", *near);
-      problems.emplace_back(key, std::move(what));
-      continue;
-    }
-    const Unit unit = setting != nullptr ? setting->value.unit : criterion->pass.unit;
-    if (criterion != nullptr && unit == Unit::kNone) {
-      problems.emplace_back(key, fmt::format("{} is not held to a number", key));
-    } else if (quantity.unit != unit && !(unit == Unit::kRatio && quantity.unit == Unit::kCount)) {
-      problems.emplace_back(
-          key, fmt::format("{} is in {}, found {}", key,
-                           unit == Unit::kCount ? "bare numbers" : std::string(ToString(unit)),
-                           FormatQuantity(quantity)));
-    }
-  }
-  return problems;
-}
-
-std::string RenderNext(std::string_view next, const Subject* subject, const Site* site) {
-  std::map<std::string, std::string, std::less<>> words = {
-      {"host", "HOST"}, {"gpu", "N"}, {"device", "DEVICE"}, {"port", "PORT"},      {"a", "A"},
-      {"b", "B"},       {"id", "ID"}, {"fabric", "fabric"}, {"monitor", "monitor"}};
-  if (subject != nullptr) {
-    words["id"] = subject->id;
-    words["host"] = subject->Host();
-    const size_t ends = subject->id.find("--");
-    if (ends != std::string::npos) {
-      const std::string a = subject->id.substr(0, ends), b = subject->id.substr(ends + 2);
-      words["a"] = a.substr(0, a.find('/'));
-      words["b"] = b.substr(0, b.find('/'));
-    }
-    const auto parts = Split(subject->id, '/');
-    if (subject->kind == SubjectKind::kGpu && parts.size() == 2)
-      words["gpu"] = After(parts[1], "gpu").value_or("N");
-    if (subject->kind == SubjectKind::kHca && parts.size() == 2) words["device"] = parts[1];
-    if (subject->kind == SubjectKind::kPort && parts.size() >= 2) {
-      words["port"] = parts.back();
-      words["device"] = parts[parts.size() - 2];
-    }
-  }
-  std::string text;
-  while (!next.empty()) {
-    const size_t open = next.find('{');
-    const size_t close = open == std::string_view::npos ? open : next.find('}', open);
-    if (close == std::string_view::npos) break;
-    text += next.substr(0, open);
-    const std::string_view word = next.substr(open + 1, close - open - 1);
-    const auto at = After(word, "at ");
-    const auto it = words.find(at ? *at : word);
-    if (it == words.end()) {
-      text += next.substr(open, close - open + 1);  // a brace of the command's own
-    } else {
-      text += at ? AtHost(site, it->second) : it->second;
-    }
-    next.remove_prefix(close + 1);
-    // A command on this machine has no way to it, and no blank after it either.
-    if (at && text.empty() && next.starts_with(' ')) next.remove_prefix(1);
-  }
-  return text + std::string(next);
-}
-
-std::vector<Suspect> FindSuspects(std::span<const Verdict> verdicts, const Catalogue& catalogue,
-                                  const Site& site) {
-  std::unordered_map<std::string_view, const Criterion*> by_code;
-  for (const Criterion& criterion : catalogue.criteria) by_code.emplace(criterion.code, &criterion);
-  const SuspectRules rules{site.cluster, site.name,
-                           [&](std::string_view code) -> const Criterion* {
-                             const auto it = by_code.find(code);
-                             return it == by_code.end() ? nullptr : it->second;
-                           },
-                           [&](const Criterion& criterion, const Subject& subject) {
-                             return RenderNext(criterion.next, &subject, &site);
-                           }};
-  return FindSuspects(verdicts, rules);
 }
 
 }  // namespace muster
