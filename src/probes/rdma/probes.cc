@@ -1,3 +1,4 @@
+// Tested by ib_write_bw_test.cc.
 #include "probes/rdma/probes.h"
 
 #include <array>

@@ -1,3 +1,4 @@
+// Tested by tools_test.cc, through the programs it is part of.
 // perfquery and ibqueryerrors of infiniband-diags 44.0.
 #include <algorithm>
 #include <iterator>

@@ -1,3 +1,4 @@
+// Tested by tools_test.cc, through the programs it is part of.
 // ib_write_bw of perftest 4.5. The bandwidth is that of the modelled fabric; nothing is moved.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// Tested by tools_test.cc, through the programs it is part of.
 // ibdiagnet of ibutils 1.5.7, the version in Debian. Without a topology file it does not miss a
 // link that is not there, and it calls a link in INIT or a counter above its limits a warning;
 // errors are for what breaks the subnet as a whole.

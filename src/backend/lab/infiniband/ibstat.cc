@@ -1,3 +1,4 @@
+// Tested by tools_test.cc, through the programs it is part of.
 // ibstat and ibstatus of infiniband-diags 44.0 on a host with ConnectX-7 adapters.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// Tested by tools_test.cc, through the programs it is part of.
 // sminfo and saquery of infiniband-diags 44.0, as they answered an OpenSM 3.3.23 with a standby
 // beside it.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Tested by tools_test.cc, through the programs it is part of.
 #include "backend/lab/infiniband/sysfs.h"
 
 #include <set>
