@@ -136,6 +136,12 @@ std::vector<Subject> PossibleSubjects(const LabState& state, const FaultKind& ki
 
 std::vector<Subject> RightSuspects(const LabState& state, const Fault& fault) {
   std::vector<Subject> suspects{fault.on};
+  // What only shows in the figures of the whole gang is the gang's: the sum of gradients does not
+  // say whose was NaN.
+  if (const FaultKind* kind = FindFaultKind(fault.kind);
+      kind != nullptr && kind->suspect == SubjectKind::kGang) {
+    suspects.push_back({SubjectKind::kGang, std::string(kLabGang)});
+  }
   switch (fault.on.kind) {
     case SubjectKind::kLink:
       AddLinkEnds(state, fault.on, suspects);
@@ -177,6 +183,15 @@ std::vector<Subject> RightSuspects(const LabState& state, const Fault& fault) {
       break;
   }
   return suspects;
+}
+
+bool IsRightSuspect(const LabState& state, const Fault& fault, const Subject& named) {
+  const bool only_one = named.kind == SubjectKind::kSite || named.kind == SubjectKind::kFabric ||
+                        named.kind == SubjectKind::kGang;
+  for (const Subject& right : RightSuspects(state, fault)) {
+    if (right == named || (only_one && right.kind == named.kind)) return true;
+  }
+  return false;
 }
 
 Subject SampleSubject(const LabState& state, const FaultKind& kind, uint64_t seed) {

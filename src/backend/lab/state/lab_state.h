@@ -48,7 +48,8 @@ struct LabState {
 };
 
 // What the lab calls the things that the cluster's parts list does not name.
-inline constexpr std::string_view kLabSite = "lab", kLabFabric = "fabric", kLabEndpoint = "openai";
+inline constexpr std::string_view kLabSite = "lab", kLabFabric = "fabric", kLabGang = "train",
+                                  kLabEndpoint = "openai";
 std::vector<std::string> LabBudgets();                    // power, cooling, weight
 std::vector<std::string> LabPdus(const LabState& state);  // pdu00.., one for each rack
 
@@ -79,6 +80,9 @@ std::vector<Subject> PossibleSubjects(const LabState& state, const FaultKind& ki
 // The suspects that would be right for a fault, best first: the subject itself, and what cannot be
 // told apart from it.
 std::vector<Subject> RightSuspects(const LabState& state, const Fault& fault);
+// Whether naming `named` first is right: one of RightSuspects, or the only one of its kind there is
+// (the site, the fabric, the gang), which a site file may call by another name than the lab does.
+bool IsRightSuspect(const LabState& state, const Fault& fault, const Subject& named);
 // A subject this kind of fault can be put on, chosen by the seed.
 Subject SampleSubject(const LabState& state, const FaultKind& kind, uint64_t seed);
 // kInvalid with the possible subjects when the fault cannot be put there. An empty id is fine where

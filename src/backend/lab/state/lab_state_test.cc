@@ -208,6 +208,20 @@ TEST(RightSuspects, ALinkIsItsEndsToo) {
   EXPECT_THAT(missing, Contains(link));
 }
 
+TEST(RightSuspects, WhatThereIsOneOfIsKnownByAnyName) {
+  const LabState lab = Lab();
+  const Fault broken{"alert_route_broken", SiteSubject(kLabSite), kNow, {}},
+      nan{"nan_loss", NodeSubject("node001"), kNow, {}};
+  EXPECT_TRUE(IsRightSuspect(lab, broken, SiteSubject("exam")));
+  EXPECT_TRUE(IsRightSuspect(lab, broken, {SubjectKind::kEndpoint, "alertmanager"}));
+  EXPECT_FALSE(IsRightSuspect(lab, broken, NodeSubject("node001")));
+  EXPECT_TRUE(IsRightSuspect(lab, nan, {SubjectKind::kGang, "run-7"}));
+  EXPECT_TRUE(IsRightSuspect(lab, nan, NodeSubject("node001")));
+  EXPECT_FALSE(IsRightSuspect(lab, nan, NodeSubject("node002")));
+  EXPECT_FALSE(IsRightSuspect(lab, {"straggler", NodeSubject("node001"), kNow, {}},
+                              {SubjectKind::kGang, "train"}));
+}
+
 TEST(Lab, HardwareIsPinnedByTheSeedAndUnique) {
   const LabState lab = Lab("nodes=64"), same = Lab("nodes=64");
   std::set<std::string> uuids, serials;
