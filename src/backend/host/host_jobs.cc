@@ -256,8 +256,10 @@ class HostJobs::Gang {
   bool one_never_started_ = false;
 };
 
-HostJobs::HostJobs(const Site& site, World local, HostJobsOptions options)
-    : local_(local), options_(std::move(options)), hosts_(site, "", local, options_.site) {
+HostJobs::HostJobs(const Site& site, std::string site_folder, World local, HostJobsOptions options)
+    : local_(local),
+      options_(std::move(options)),
+      hosts_(site, std::move(site_folder), local, options_.site) {
   for (const Node& node : site.cluster.nodes) {
     if (node.family != GpuFamily::kNone && !node.gpus.empty()) gpus_[node.name] = node.gpus.size();
   }

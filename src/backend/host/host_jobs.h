@@ -3,8 +3,10 @@
 // its end can be proven.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backend/host/host_site.h"
@@ -27,7 +29,10 @@ struct HostJobsOptions {
 // the rank's end.
 class HostJobs final : public Jobs {
  public:
-  HostJobs(const Site& site, World local, HostJobsOptions options = {});
+  // `site_folder`: as for HostSite, where relative paths of the site's ssh section are meant from.
+  HostJobs(const Site& site, std::string site_folder, World local, HostJobsOptions options = {});
+  HostJobs(const Site& site, World local, HostJobsOptions options = {})
+      : HostJobs(site, "", local, std::move(options)) {}
   ~HostJobs() override;
 
   Result<GangResult> RunGang(const GangSpec& spec) override;

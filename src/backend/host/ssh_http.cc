@@ -100,11 +100,14 @@ class SshHttp final : public Http {
                                               request.url, host_.name()));
     }
     if (result.exit_code != 0) {
-      // 3: a malformed URL, 1: a protocol that is not HTTP (curl(1), EXIT CODES).
-      return Fail(
-          result.exit_code == 3 || result.exit_code == 1 ? Code::kInvalid : Code::kUnavailable,
-          fmt::format("{} {} on {}: {}", request.method, request.url, host_.name(),
-                      Shorten(Printable(Trim(result.err)), 200)));
+      // 3: a malformed URL, 1: a protocol that is not HTTP (curl(1), EXIT CODES), also when the
+      // answer is none.
+      const bool no_http = Contains(result.err, "HTTP/0.9");
+      return Fail(no_http                                          ? Code::kParse
+                  : result.exit_code == 3 || result.exit_code == 1 ? Code::kInvalid
+                                                                   : Code::kUnavailable,
+                  fmt::format("{} {} on {}: {}", request.method, request.url, host_.name(),
+                              Shorten(Printable(Trim(result.err)), 200)));
     }
     TRY(HttpResponse response, Parse(result.out, request.url));
     if (result.truncated || response.body.size() > request.max_body) {

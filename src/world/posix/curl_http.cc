@@ -160,6 +160,8 @@ Error CurlError(CURLcode code, const char* detail, const HttpRequest& request) {
     default:
       break;
   }
+  // A server that answers without a status line speaks no HTTP that we know.
+  if (code == CURLE_UNSUPPORTED_PROTOCOL && Contains(detail, "HTTP/0.9")) kind = Code::kParse;
   const char* said = *detail != '\0' ? detail : curl_easy_strerror(code);
   Error error{kind, fmt::format("{} {}: {}", request.method, request.url, said), {}};
   error.retryable = kind == Code::kUnavailable || kind == Code::kTimeout;

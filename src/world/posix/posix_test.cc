@@ -494,6 +494,8 @@ TEST_F(PosixTest, HttpFailuresAreToldApart) {
   EXPECT_EQ(w_.http.Do(Get("file:///etc/passwd")).error().code, Code::kInvalid);
   TinyServer cut({"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"});
   EXPECT_FALSE(w_.http.Do(Get(cut.Url())).ok());
+  TinyServer other({"SSH-2.0-OpenSSH_9.2p1\r\n"});
+  EXPECT_EQ(w_.http.Do(Get(other.Url())).error().code, Code::kParse);
   TinyServer large({"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789"});
   HttpRequest request = Get(large.Url());
   request.max_body = 9;
