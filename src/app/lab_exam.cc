@@ -49,16 +49,11 @@ Result<ExamCase> OneCase(World& world, const ExamOptions& options, const Planned
   TRY_VOID(InitLab(world, site_file, "exam", spec, options.seed, true));
   ExamCase result;
   result.expected_gate = 9;
-  std::vector<Subject> right;
   TRY(lab::LabState state, lab::LoadLab(world.files, folder + "/lab"));
   for (const auto& [kind, on] : planned.faults) {
     TRY_VOID(lab::Inject(state, kind->name, on.id, world.clock.Now()));
     result.faults.push_back(fmt::format("{} on {}", kind->name, on.ToString()));
     result.expected_gate = std::min(result.expected_gate, kind->gate);
-  }
-  for (const lab::Fault& fault : state.faults) {
-    if (lab::FindFaultKind(fault.kind)->gate != result.expected_gate) continue;
-    for (Subject& subject : lab::RightSuspects(state, fault)) right.push_back(std::move(subject));
   }
   TRY_VOID(lab::SaveLab(world.files, state));
 
@@ -76,7 +71,11 @@ Result<ExamCase> OneCase(World& world, const ExamOptions& options, const Planned
     if (!record.result->suspects.empty()) {
       const Subject& named = record.result->suspects.front().subject;
       result.suspect = named.ToString();
-      result.right_suspect = std::find(right.begin(), right.end(), named) != right.end();
+      result.right_suspect =
+          std::any_of(state.faults.begin(), state.faults.end(), [&](const lab::Fault& f) {
+            return lab::FindFaultKind(f.kind)->gate == result.expected_gate &&
+                   lab::IsRightSuspect(state, f, named);
+          });
     }
     break;
   }

@@ -273,7 +273,10 @@ class Finder {
 
   // Nodes among nodes, rails among rails.
   void Peers(const std::string& code, const Bad& bad) {
-    const Count count{bad.size(), judged_[code].size()};
+    // One that was seen to fail is not alike those that could then not be seen.
+    const auto failed = static_cast<size_t>(std::count_if(
+        bad.begin(), bad.end(), [](const Verdict* v) { return v->level == Level::kFail; }));
+    const Count count{failed > 0 ? failed : bad.size(), judged_[code].size()};
     for (const Verdict* v : bad) {
       if (AreAll(count) && !Fleetwise(code)) {
         Collapse(SharedByPeers(*v, count), *v, count);
