@@ -10,13 +10,10 @@ namespace muster::prometheus {
 
 namespace {
 
-// "0001-01-01T00:00:00Z" is how Go writes a time that was never set.
 Result<std::optional<TimePoint>> ReadTime(const Json& object, std::string_view key,
                                           std::string_view where) {
   TRY(const std::string text, Text(object, key, where));
-  if (StartsWith(text, "0001-01-01")) return std::optional<TimePoint>();
-  TRY(const TimePoint time, ParseTime(text).Context(fmt::format("{}.{}", where, key)));
-  return std::optional<TimePoint>(time);
+  return ParseApiTime(text).Context(fmt::format("{}.{}", where, key));
 }
 
 Result<double> Number(const Json& object, std::string_view key, std::string_view where) {
@@ -334,6 +331,17 @@ std::optional<double> ParsePromDuration(std::string_view text) {
     seconds += static_cast<double>(*count) * scale;
   }
   return seconds;
+}
+
+Result<std::optional<TimePoint>> ParseApiTime(std::string_view text) {
+  if (StartsWith(text, "0001-01-01")) return std::optional<TimePoint>();
+  // Nanoseconds in 64 bits reach from 1677 to 2262.
+  const Result<int64_t> year = ParseInt(text.substr(0, 4));
+  if (!year || *year < 1700 || *year > 2200)
+    return Unexpected(Shorten(Printable(text), 40), "a time");
+  const Result<TimePoint> time = ParseTime(text);
+  if (!time.ok()) return Unexpected(Shorten(Printable(text), 40), "a time");
+  return std::optional<TimePoint>(*time);
 }
 
 std::optional<double> ParseSampleValue(std::string_view text) {

@@ -102,6 +102,9 @@ Result<WebhookMessage> ParseWebhook(std::string_view body);
 
 // "15s", "1m30s", "1d": Prometheus' own duration form, in seconds.
 std::optional<double> ParsePromDuration(std::string_view text);
+// RFC 3339 as Go writes it; nothing for "0001-01-01T00:00:00Z", Go's time that was never set.
+// kParse otherwise, also for years that no server of ours can mean.
+Result<std::optional<TimePoint>> ParseApiTime(std::string_view text);
 // "NaN", "+Inf", "1.5e3" as the API writes sample values.
 std::optional<double> ParseSampleValue(std::string_view text);
 // For a query string: everything but RFC 3986's unreserved characters as %XX.

@@ -179,6 +179,16 @@ TEST(PrometheusApi, ReadsDurationsAndValuesAsThePrometheusWrites) {
   EXPECT_EQ(UrlEncode("a b\"{~}"), "a%20b%22%7B~%7D");
 }
 
+TEST(PrometheusApi, TimesThatNoServerMeansAreRefused) {
+  EXPECT_TRUE(ParseApiTime("2026-11-21T02:05:41.84125077Z")->has_value());
+  EXPECT_FALSE(ParseApiTime("0001-01-01T00:00:00Z")->has_value());
+  for (const char* bad :
+       {"", "1014-11-21T02:05:41Z", "9999-12-31T23:59:59Z", "-999-01-01T00:00:00Z", "2026-11-21"}) {
+    ASSERT_FALSE(ParseApiTime(bad).ok()) << bad;
+    EXPECT_EQ(ParseApiTime(bad).error().code, Code::kParse) << bad;
+  }
+}
+
 TEST(PrometheusApi, AnyBytesAreReadWithoutTrouble) {
   EXPECT_TRUE(rc::check([](const std::string& text) {
     RC_ASSERT(!ParseTargets(text).ok());

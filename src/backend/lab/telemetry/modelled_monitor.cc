@@ -10,6 +10,7 @@
 #include "backend/lab/telemetry/monitor.h"
 #include "base/digest.h"
 #include "base/strings.h"
+#include "probes/prometheus/api.h"
 #include "probes/prometheus/probes.h"
 
 namespace muster::lab {
@@ -268,6 +269,12 @@ class ModelledMonitor final : public MonitorPort {
            std::all_of(object.begin(), object.end(), [](const Json& v) { return v.is_string(); });
   }
 
+  static Result<std::optional<TimePoint>> EndsAt(const Json& alert) {
+    if (!alert.contains("endsAt")) return std::optional<TimePoint>();
+    if (!alert["endsAt"].is_string()) return Fail(Code::kParse, "endsAt is no text");
+    return prometheus::ParseApiTime(alert["endsAt"].get<std::string>());
+  }
+
   HttpResponse TakeAlerts(std::string_view body, TimePoint now) {
     const Json list = Json::parse(body, nullptr, false);
     if (!list.is_array()) return Respond(400, "\"not a list of alerts\"\n");
@@ -275,14 +282,13 @@ class ModelledMonitor final : public MonitorPort {
       if (!alert.is_object() || !alert.contains("labels") || !IsTextMap(alert["labels"])) {
         return Respond(400, "\"an alert without labels\"\n");
       }
+      if (!EndsAt(alert).ok()) return Respond(400, "\"endsAt is not a time\"\n");
     }
     for (const Json& alert : list) {
       const Json& labels = alert["labels"];
       const Json annotations = alert.value("annotations", Json::object());
       TimePoint until = now + std::chrono::minutes(5);  // resolve_timeout
-      if (alert.contains("endsAt") && alert["endsAt"].is_string()) {
-        until = ParseTime(alert["endsAt"].get<std::string>()).value_or(until);
-      }
+      until = EndsAt(alert)->value_or(until);
       if (until <= now) {
         posted_.erase(labels.dump());
       } else {

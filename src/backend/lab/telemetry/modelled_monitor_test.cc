@@ -111,7 +111,8 @@ TEST_F(ModelledMonitor, UnknownQueryIsAnApiError) {
 
 TEST_F(ModelledMonitor, BadPostsAreRefusedWhole) {
   for (const char* body : {"", "{}", "[1]", "[{}]", "[{\"labels\":{\"alertname\":1}}]",
-                           "[{\"labels\":{\"a\":\"b\"}},{}]"}) {
+                           "[{\"labels\":{\"a\":\"b\"}},{}]",
+                           "[{\"labels\":{\"a\":\"b\"}},{\"labels\":{},\"endsAt\":\"soon\"}]"}) {
     const auto answer =
         monitor_->Do({.method = "POST", .url = "http://alertmanager/api/v2/alerts", .body = body});
     EXPECT_EQ(answer->status, 400) << body;
