@@ -88,6 +88,8 @@ class SiteExpectation {
     if (setting.name == "mfu_target") return site_.training.mfu_min;
     if (setting.name == "step_spread_max") return site_.training.step_spread_max;
     if (setting.name == "rank_lag_max") return site_.training.rank_lag_max;
+    if (setting.name == "step_spread_max") return site_.training.step_spread_max;
+    if (setting.name == "rank_lag_max") return site_.training.rank_lag_max;
     if (setting.name == "ttft_p99") return Seconds(site_.inference.ttft_p99);
     if (setting.name == "tpot_p99") return Seconds(site_.inference.tpot_p99);
     if (setting.name == "goodput_min") return site_.inference.goodput_min;
@@ -214,15 +216,6 @@ std::vector<const Link*> LinksOf(const Site& site, std::span<const std::string> 
   return links;
 }
 
-std::string ScopeName(const Site& site, std::span<const std::string> scope_nodes) {
-  const auto names = ScopeSet(site, scope_nodes);
-  if (names.size() == site.cluster.nodes.size()) return "all";
-  for (const Scope& scope : site.scopes) {
-    if (std::set<std::string>(scope.nodes.begin(), scope.nodes.end()) == names) return scope.name;
-  }
-  return fmt::format("{}", fmt::join(names, "+"));
-}
-
 }  // namespace
 
 std::span<const ExpectationName> KnownExpectations() { return kKnown; }
@@ -298,7 +291,7 @@ std::vector<Subject> SubjectsOf(const Site& site, SubjectKind kind,
       return subjects;
     }
     case SubjectKind::kScope:
-      return {{kind, ScopeName(site, scope_nodes)}};
+      return {{kind, "all"}};
     case SubjectKind::kGang:
       return {{kind, "train"}};
     case SubjectKind::kEndpoint:

@@ -83,6 +83,8 @@ TEST(Expectation, SettingsComeFromTheSiteThenItsTargetsThenTheCatalogue) {
   EXPECT_EQ(MakeExpectation(site)(gang, "mfu_target"), Value(0.35));
   EXPECT_EQ(MakeExpectation(site)(gang, "step_spread_max"), Value(1.1));
   site.training.mfu_min = 0.02;
+  site.training.rank_lag_max = 1.5;
+  EXPECT_EQ(MakeExpectation(site)(gang, "rank_lag_max"), Value(1.5));
   site.inference.ttft_p99 = std::chrono::milliseconds(450);
   EXPECT_EQ(MakeExpectation(site)(gang, "mfu_target"), Value(0.02));
   EXPECT_EQ(MakeExpectation(site)({SubjectKind::kEndpoint, "openai"}, "ttft_p99"), Value(0.45));
@@ -90,6 +92,18 @@ TEST(Expectation, SettingsComeFromTheSiteThenItsTargetsThenTheCatalogue) {
   site.thresholds["step_spread_max"] = {3.0, Unit::kCount};  // "3.0" in the file
   EXPECT_EQ(MakeExpectation(site)(gang, "mfu_target"), Value(0.4));
   EXPECT_EQ(MakeExpectation(site)(gang, "step_spread_max"), Value(3.0));
+}
+
+TEST(Expectation, ASitesTargetsBeginWhereTheCatalogueStands) {
+  const Site site = LabSite();
+  const Expectation expect = MakeExpectation(site);
+  for (const char* name :
+       {"mfu_target", "step_spread_max", "rank_lag_max", "ttft_p99", "tpot_p99", "goodput_min"}) {
+    ASSERT_NE(Embedded().FindSetting(name), nullptr) << name;
+    EXPECT_DOUBLE_EQ(std::get<double>(*expect(SiteSubject("x"), name)),
+                     Embedded().FindSetting(name)->value.value)
+        << name;
+  }
 }
 
 TEST(SubjectsOf, NamesAllThatShouldBeThere) {
@@ -124,13 +138,10 @@ TEST(SubjectsOf, AScopeHasItsNodesAndTheLinksThatServeThem) {
   const std::vector<std::string> pair = {"node000", "node001"};
   EXPECT_THAT(SubjectsOf(site, SubjectKind::kGpu, pair), SizeIs(16));
   EXPECT_THAT(SubjectsOf(site, SubjectKind::kScope, pair),
-              ElementsAre(Subject{SubjectKind::kScope, "first-pair"}));
+              ElementsAre(Subject{SubjectKind::kScope, "all"}));
   for (const Subject& link : SubjectsOf(site, SubjectKind::kLink, pair))
     EXPECT_EQ(link.id.find("node003"), std::string::npos);
   EXPECT_LT(SubjectsOf(site, SubjectKind::kLink, pair).size(), site.cluster.links.size());
-  const std::vector<std::string> odd = {"node002"};
-  EXPECT_THAT(SubjectsOf(site, SubjectKind::kScope, odd),
-              ElementsAre(Subject{SubjectKind::kScope, "node002"}));
 }
 
 const Applicability::Skipped* Skipped(const Applicability& a, std::string_view code) {
