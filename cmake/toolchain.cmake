@@ -5,6 +5,7 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 option(MUSTER_TESTS "build the tests" ON)
+option(MUSTER_UNITY "compile several files of a room together" ON)
 option(MUSTER_BENCH "build the benchmarks" OFF)
 option(MUSTER_FUZZ "build the fuzzers (clang only)" OFF)
 option(MUSTER_WERROR "warnings are errors" OFF)

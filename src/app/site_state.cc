@@ -8,7 +8,7 @@ namespace muster {
 
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 constexpr Duration kLongestWaiver = std::chrono::hours(24 * 90);
 
 Result<Waiver> WaiverFromJson(const Json& entry) {

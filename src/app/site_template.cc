@@ -156,7 +156,7 @@ std::string HostSiteTemplate(const TemplateInput& input) {
       input.name, "host",
       "Real hosts: this machine, or a list of hosts reached with OpenSSH. No agent to install.");
   text += R"(
-# How hosts are reached. Nothing here: your ~/.ssh/config decides. A host without `address`, or with localhost, is this machine.
+# How hosts are reached. Nothing here: your ~/.ssh/config decides. A host with address localhost is this machine.
 ssh: {}
 #  user: ops
 #  identity_file: ~/.ssh/cluster

@@ -117,7 +117,7 @@ std::optional<std::string_view> After(std::string_view text, std::string_view pr
 
 Result<int64_t> ParseInt(std::string_view text) {
   std::string_view digits = Trim(text);
-  if (digits.starts_with('+')) digits.remove_prefix(1);
+  if (digits.starts_with('+') && !digits.starts_with("+-")) digits.remove_prefix(1);
   int64_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc{} || end != digits.data() + digits.size()) {
@@ -140,7 +140,7 @@ Result<uint64_t> ParseHex(std::string_view text) {
 
 Result<double> ParseDouble(std::string_view text) {
   std::string_view digits = Trim(text);
-  if (digits.starts_with('+')) digits.remove_prefix(1);
+  if (digits.starts_with('+') && !digits.starts_with("+-")) digits.remove_prefix(1);
   double value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc{} || end != digits.data() + digits.size() || !std::isfinite(value)) {

@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 7> kReasons = {
     "not permitted", "tool fault", "unreachable"};
 
 template <typename Enum, size_t n>
-Result<Enum> ParseName(const std::array<std::string_view, n>& names, std::string_view what,
+Result<Enum> ParseWord(const std::array<std::string_view, n>& names, std::string_view what,
                        std::string_view text) {
   for (size_t i = 0; i < n; ++i) {
     if (names[i] == text) return static_cast<Enum>(i);

@@ -29,7 +29,7 @@ constexpr Duration kTermGrace = milliseconds(500);
 constexpr Duration kKillGrace = seconds(2);
 constexpr Duration kPollWithoutPidfd = milliseconds(10);
 
-Duration Now() { return PosixClock().Monotonic(); }
+Duration MonotonicNow() { return PosixClock().Monotonic(); }
 
 struct Pipe {
   UniqueFd read, write;
@@ -108,7 +108,7 @@ class Running {
   explicit Running(const Command& command) : command_(command), input_(command.stdin_text) {}
 
   Result<CommandResult> Run() {
-    const Duration started = Now();
+    const Duration started = MonotonicNow();
     TRY_VOID(Start());
     WatchUntil(started + command_.timeout);
     if (!exit_) EndGroup();
@@ -120,7 +120,7 @@ class Running {
       ReapLater(process_.pid);
     }
     result_.exit_code = exit_.value_or(128 + SIGKILL);
-    result_.took = Now() - started;
+    result_.took = MonotonicNow() - started;
     return std::move(result_);
   }
 
@@ -149,7 +149,7 @@ class Running {
   void WatchUntil(Duration deadline) {
     for (;;) {
       exit_ = PeekExit(process_.pid);
-      const Duration left = deadline - Now();
+      const Duration left = deadline - MonotonicNow();
       if (exit_ || left <= Duration::zero()) return;
       std::array<pollfd, 4> watched = {{{out_.get(), POLLIN, 0},
                                         {err_.get(), POLLIN, 0},
@@ -170,10 +170,10 @@ class Running {
   void EndGroup() {
     result_.timed_out = true;
     ::kill(-process_.pid, SIGTERM);
-    WatchUntil(Now() + kTermGrace);
+    WatchUntil(MonotonicNow() + kTermGrace);
     // Also when the leader obeyed: the others of its group may not have.
     ::kill(-process_.pid, SIGKILL);
-    if (!exit_) WatchUntil(Now() + kKillGrace);
+    if (!exit_) WatchUntil(MonotonicNow() + kKillGrace);
   }
 
   const Command& command_;

@@ -12,10 +12,10 @@ namespace muster::lab::infiniband {
 
 namespace {
 
-constexpr std::string_view kRule = "-I---------------------------------------------------\n";
+constexpr std::string_view kRuler = "-I---------------------------------------------------\n";
 
 std::string Section(std::string_view title, const std::string& body) {
-  return fmt::format("\n{}-I- {}\n{}{}", kRule, title, kRule, body);
+  return fmt::format("\n{}-I- {}\n{}{}", kRuler, title, kRuler, body);
 }
 
 struct Stage {
@@ -105,7 +105,7 @@ CommandResult Ibdiagnet(const ToolCall& call) {
   out += Section("IPoIB Subnets Check",
                  "-I- Subnet: IPv4 PKey:0x7fff QKey:0x00000b1b MTU:2048Byte rate:10Gbps SL:0x00\n"
                  "-W- Suboptimal rate for group. Lowest member rate:40Gbps > group-rate:10Gbps\n");
-  out += fmt::format("\n{0}-I- Bad Links Info\n-I- No bad link were found\n{0}", kRule);
+  out += fmt::format("\n{0}-I- Bad Links Info\n-I- No bad link were found\n{0}", kRuler);
   const std::array<Stage, 7> stages = {{{"Bad GUIDs/LIDs Check"},
                                         {"Link State Active Check", 0, walk.init_links},
                                         {"General Devices Info Report"},

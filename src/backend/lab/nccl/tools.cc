@@ -11,15 +11,15 @@ namespace {
 constexpr std::string_view kNothingMoved =
     "times and results come from the lab's modelled fabric, no data was moved";
 constexpr int kFirstPid = 40000;  // as the device list says
-constexpr int kBadUse = 1, kNotImplemented = 5;
+constexpr int kToolBadUse = 1, kToolNotImplemented = 5;
 
 CommandResult RunAllReduce(const ToolCall& call) {
   if (call.node == nullptr)
     return Complained("all_reduce_perf: no CUDA-capable device is detected\n", 2);
   const auto sweep = ParseSweepArgs(call.args);
-  if (!sweep.ok()) return Complained(sweep.error().message + "\n", kBadUse);
+  if (!sweep.ok()) return Complained(sweep.error().message + "\n", kToolBadUse);
   const auto job = MakeJob(call.state, {call.node->name}, sweep->gpus, *sweep, {}, call.now);
-  if (!job.ok()) return Complained(job.error().message + "\n", kNotImplemented);
+  if (!job.ok()) return Complained(job.error().message + "\n", kToolNotImplemented);
   std::string text;
   int exit_code = 0;
   for (int rank = 0; rank < job->world(); ++rank) {
@@ -40,7 +40,7 @@ CommandResult ModelledRank(const Job& job, int rank) {
   std::string text;
   if (rank == 0) text += TableHead(job, kNothingMoved);
   text += RankLog(job, rank, kFirstPid + rank);
-  if (rank != 0) return Printed(std::move(text), ModelledWrong(job) > 0 ? kBadUse : 0);
+  if (rank != 0) return Printed(std::move(text), ModelledWrong(job) > 0 ? kToolBadUse : 0);
   text += TableColumns();
   const int64_t wrong = job.sweep.check ? ModelledWrong(job) : 0;
   int64_t total = 0;
@@ -51,16 +51,16 @@ CommandResult ModelledRank(const Job& job, int rank) {
     total += 2 * of_row;
   }
   text += TableFoot(job, total);
-  return Printed(std::move(text), total > 0 ? kBadUse : 0);
+  return Printed(std::move(text), total > 0 ? kToolBadUse : 0);
 }
 
 CommandResult ModelledAllReduce(const LabState& state, const std::vector<std::string>& nodes,
                                 int ranks_per_node, TimePoint now,
                                 std::span<const std::string> args, const NcclEnv& env) {
   const auto sweep = ParseSweepArgs(args);
-  if (!sweep.ok()) return Complained(sweep.error().message + "\n", kBadUse);
+  if (!sweep.ok()) return Complained(sweep.error().message + "\n", kToolBadUse);
   const auto job = MakeJob(state, nodes, ranks_per_node, *sweep, env, now);
-  if (!job.ok()) return Complained(job.error().message + "\n", kNotImplemented);
+  if (!job.ok()) return Complained(job.error().message + "\n", kToolNotImplemented);
   CommandResult all;
   for (int rank = 0; rank < job->world(); ++rank) {
     const CommandResult one = ModelledRank(*job, rank);

@@ -10,17 +10,17 @@
 namespace muster::lab {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using LineJson = nlohmann::ordered_json;
 
-Json Number(double value) {
+LineJson Number(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
   return value;
 }
 
 // Text from outside (a node's name, an error) need not be UTF-8.
-std::string Line(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+std::string Line(const LineJson& json) {
+  return json.dump(-1, ' ', false, LineJson::error_handler_t::replace) + "\n";
 }
 
 std::string Thousands(double value) {
@@ -53,7 +53,7 @@ std::string ConfigLine(const ModelShape& shape, int tokens_per_step, std::string
 }
 
 std::string StepLine(const StepRecord& step) {
-  Json json = {{"event", "step"},
+  LineJson json = {{"event", "step"},
                {"step", step.step},
                {"loss", Number(step.loss)},
                {"local_loss", Number(step.local_loss)},
@@ -84,7 +84,7 @@ std::string CheckpointErrorLine(const std::string& folder, const std::string& fi
 }
 
 std::string ManifestLine(const std::string& folder, const Status& written) {
-  Json json = {{"event", "manifest"}, {"folder", folder}, {"written", written.ok()}};
+  LineJson json = {{"event", "manifest"}, {"folder", folder}, {"written", written.ok()}};
   if (!written.ok()) json["error"] = written.error().ToString();
   return Line(json);
 }
