@@ -43,6 +43,13 @@ void KeepOnly(GateResult& result, const std::vector<std::string>& codes) {
   result.level = Combine(result.verdicts);  // nothing left is UNKNOWN
 }
 
+// On a large site nearly all of the memory is verdicts that nobody reads.
+void LetPassesGo(GateResult& result) {
+  result.more_passes =
+      std::erase_if(result.verdicts, [](const Verdict& v) { return v.level == Level::kPass; });
+  result.verdicts.shrink_to_fit();
+}
+
 std::vector<int> GatesOf(const CheckOptions& options, const Catalogue& catalogue) {
   if (!options.gates.empty()) return options.gates;
   std::vector<int> gates = {1, 2, 3, 4, 5};
@@ -64,10 +71,12 @@ Result<std::vector<GateResult>> CheckSite(SiteContext& context, const CheckOptio
   std::vector<GateResult> results;
   for (const int gate : GatesOf(options, *context.catalogue)) {
     const Duration began = context.world.clock.Monotonic();
-    const Evidence evidence = LookAtGate(context, gate, nodes, "", false, false, progress);
-    GateResult result = JudgeEvidence(context.site(), *context.catalogue, gate, nodes,
-                                      evidence.All(), context.world.clock.Now(), Proofs::kNotRun);
+    Evidence evidence = LookAtGate(context, gate, nodes, "", false, false, progress);
+    GateResult result =
+        JudgeEvidence(context.site(), *context.catalogue, gate, nodes,
+                      std::move(evidence).TakeAll(), context.world.clock.Now(), Proofs::kNotRun);
     KeepOnly(result, options.only);
+    if (!options.keep_passes) LetPassesGo(result);
     result.took = context.world.clock.Monotonic() - began;
     results.push_back(std::move(result));
   }

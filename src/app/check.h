@@ -13,7 +13,8 @@ struct CheckOptions {
   std::vector<int> gates;         // empty = every gate that is read only (1 to 5)
   std::vector<std::string> only;  // criterion codes; empty = all
   std::vector<std::string> nodes;
-  std::string replay;  // a captured folder; empty = look now
+  bool keep_passes = true;  // false: verdicts that pass are counted and let go
+  std::string replay;       // a captured folder; empty = look now
 };
 // Gates 6 to 8 are proofs: judged from a capture when it has them, otherwise their criteria say
 // "not observed".

@@ -118,10 +118,10 @@ Result<Explanation> Explain(const std::string& asked) {
   std::transform(code.begin(), code.end(), code.begin(), [](char c) {
     return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
   });
-  if (auto criterion = LoadEmbeddedCriterion(code); criterion.ok()) return OfCriterion(*criterion);
   if (StartsWith(code, "XID-") || StartsWith(code, "SXID-")) {
     if (auto xid = OfXid(code)) return *xid;
   }
+  if (auto criterion = LoadEmbeddedCriterion(code); criterion.ok()) return OfCriterion(*criterion);
   for (const LabFaultInfo& fault : LabFaults()) {
     if (EqualsIgnoreCase(fault.name, asked)) {
       return Explanation{fault.name,

@@ -7,7 +7,8 @@
 
 namespace muster {
 
-// Read once from the binary's own catalogue. An entry that does not read is left out; a test holds the file to its shape.
+// Read once from the binary's own catalogue. An entry that does not read is left out; a test holds
+// the file to its shape.
 const std::vector<GpuSpec>& GpuSpecs();
 
 }  // namespace muster

@@ -38,6 +38,13 @@ void Evidence::Append(Evidence other) {
                  std::make_move_iterator(other.derived.end()));
 }
 
+Observations Evidence::TakeAll() && {
+  Observations all = std::move(observations);
+  all.insert(all.end(), std::make_move_iterator(derived.begin()),
+             std::make_move_iterator(derived.end()));
+  return all;
+}
+
 Observations Evidence::All() const {
   Observations all = observations;
   all.insert(all.end(), derived.begin(), derived.end());

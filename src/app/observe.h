@@ -24,7 +24,8 @@ struct Evidence {
 
   void Add(Reading reading, Observations seen, bool keep);
   void Append(Evidence other);
-  Observations All() const;  // observations, then derived: what a verdict's evidence indexes mean
+  Observations TakeAll() &&;  // the same without a copy
+  Observations All() const;   // observations, then derived: what a verdict's evidence indexes mean
 };
 
 struct ObserveOptions {

@@ -20,7 +20,8 @@ Status OpenLab(SiteContext& context, const OpenOptions& options) {
       lab::LoadLab(context.world.files, folder)
           .Context(fmt::format("the lab of site {} (make one with `muster lab create`)",
                                context.site().name)));
-  context.jobs = std::make_unique<lab::LabJobs>(state, context.world, lab::LabJobsOptions{.self_binary = options.self_binary});
+  context.jobs = std::make_unique<lab::LabJobs>(
+      state, context.world, lab::LabJobsOptions{.self_binary = options.self_binary});
   context.endpoints =
       std::make_unique<lab::LabEndpoints>(context.world, folder, options.self_binary);
   context.hosts = std::make_unique<lab::LabHosts>(

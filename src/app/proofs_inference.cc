@@ -1,4 +1,5 @@
-// Gate 8's proof: the endpoint is asked whether it is ready, and then loaded at the contract's rate.
+// Gate 8's proof: the endpoint is asked whether it is ready, and then loaded at the contract's
+// rate.
 #include <fmt/format.h>
 
 #include "app/proofs.h"
@@ -25,8 +26,9 @@ void AddUnobserved(const ProofContext& context, Evidence& evidence, const std::s
   reading.at = context.world.clock.Now();
   reading.origin = context.hosts.origin();
   ObservationBuilder builder(reading);
-  for (const char* fact : {"serve.healthy", "serve.model_listed", "serve.ttft_p99", "serve.tpot_p99", "serve.goodput", "serve.errors", "serve.requests",
-                           "serve.client_cpu"}) {
+  for (const char* fact :
+       {"serve.healthy", "serve.model_listed", "serve.ttft_p99", "serve.tpot_p99", "serve.goodput",
+        "serve.errors", "serve.requests", "serve.client_cpu"}) {
     builder.AddUnobserved(kEndpoint, fact, UnknownReason::kUnreachable, why);
   }
   evidence.derived = builder.Take();
@@ -45,7 +47,8 @@ Evidence ProveInference(const ProofContext& context) {
   const HostPorts endpoint{(*served)->url(), context.world, context.hosts.origin()};
   Reading health = openai::CollectHealth(endpoint);
   Observations seen = Named(openai::ParseHealth(health));
-  const bool healthy = !seen.empty() && seen.front().value() != nullptr && std::get<bool>(*seen.front().value());
+  const bool healthy =
+      !seen.empty() && seen.front().value() != nullptr && std::get<bool>(*seen.front().value());
   evidence.derived.insert(evidence.derived.end(), seen.begin(), seen.end());
   evidence.readings.push_back(std::move(health));
   Reading models = openai::CollectModels(endpoint);
@@ -60,13 +63,17 @@ Evidence ProveInference(const ProofContext& context) {
   plan.model = (*served)->model();
   plan.requests = target.requests;
   plan.requests_per_s = target.requests_per_s;
-  context.progress.Note(fmt::format("{} chat requests at {:g}/s", plan.requests, plan.requests_per_s));
-  const auto load = inference::RunLoad(context.world, plan, [&](int done) { context.progress.ReadingDone(fmt::format("{} of {} answered", done, plan.requests)); });
+  context.progress.Note(
+      fmt::format("{} chat requests at {:g}/s", plan.requests, plan.requests_per_s));
+  const auto load = inference::RunLoad(context.world, plan, [&](int done) {
+    context.progress.ReadingDone(fmt::format("{} of {} answered", done, plan.requests));
+  });
 
   Reading reading;
   reading.probe = "measure.inference";
   reading.host = "openai";
-  reading.command = fmt::format("load of {} requests at {:g}/s on {}", plan.requests, plan.requests_per_s, plan.url);
+  reading.command = fmt::format("load of {} requests at {:g}/s on {}", plan.requests,
+                                plan.requests_per_s, plan.url);
   reading.at = context.world.clock.Now();
   reading.origin = context.hosts.origin();
   if (load.ok()) {

@@ -49,6 +49,7 @@ struct GateResult {
   std::string blocked_by;  // not empty: it was not observed, and why
   std::string waived_by;   // not empty: a signed waiver opened it ("name until time: reason")
   std::vector<Verdict> verdicts;
+  size_t more_passes = 0;  // that passed and are not in `verdicts` (a look that keeps them not)
   std::vector<NotApplicable> not_applicable;
   std::vector<Suspect> suspects;
   std::map<std::string, std::string>

@@ -18,9 +18,10 @@ namespace {
 struct Counts {
   size_t pass = 0, warn = 0, fail = 0, unknown = 0;
 };
-Counts CountOf(const std::vector<Verdict>& verdicts) {
+Counts CountOf(const GateResult& result) {
   Counts c;
-  for (const Verdict& v : verdicts) {
+  c.pass = result.more_passes;
+  for (const Verdict& v : result.verdicts) {
     if (v.level == Level::kPass) ++c.pass;
     if (v.level == Level::kWarn) ++c.warn;
     if (v.level == Level::kFail) ++c.fail;
@@ -103,6 +104,17 @@ std::vector<TestCase> CasesOf(const std::vector<GateResult>& results) {
 
 }  // namespace
 
+Level WorstOf(const std::vector<GateResult>& results) {
+  Level worst = Level::kPass;
+  const auto weight = [](Level l) {
+    return l == Level::kFail ? 3 : l == Level::kUnknown ? 2 : l == Level::kWarn ? 1 : 0;
+  };
+  for (const GateResult& r : results) {
+    if (weight(r.level) > weight(worst)) worst = r.level;
+  }
+  return worst;
+}
+
 std::string Age(TimePoint then, TimePoint now) {
   return now < then ? "just now"
                     : FormatDuration(std::chrono::floor<std::chrono::seconds>(now - then)) + " ago";
@@ -128,7 +140,7 @@ Json ToJson(const Suspect& s) {
 }
 
 Json ToJson(const GateResult& r, bool with_passes) {
-  const Counts c = CountOf(r.verdicts);
+  const Counts c = CountOf(r);
   Json json = {{"id", r.gate},
                {"verdict", ToString(r.level)},
                {"open", r.open()},
@@ -223,7 +235,7 @@ Document RunView(const Context& context, const Run& run, const std::string& site
     const GateResult& r = *record.result;
     results.push_back(r);
     rehearsed = rehearsed || OriginOf(r) == Origin::kRehearsed;
-    const Counts c = CountOf(r.verdicts);
+    const Counts c = CountOf(r);
     const std::string note = !r.waived_by.empty()    ? "waived by " + r.waived_by
                              : !r.blocked_by.empty() ? r.blocked_by
                                                      : "";
@@ -309,9 +321,8 @@ Document CheckView(const Context& context, const std::vector<GateResult>& result
   Document doc;
   doc.kind = "CheckResult";
   Json gates = Json::array();
-  std::vector<Verdict> all;
   for (const GateResult& r : results) {
-    const Counts c = CountOf(r.verdicts);
+    const Counts c = CountOf(r);
     const std::string head =
         fmt::format("gate {}  {:<10} {}   {} n/a\n", r.gate, LevelWord(context, r.level),
                     CountText(c.pass, c.warn, c.fail, c.unknown), r.not_applicable.size());
@@ -321,9 +332,8 @@ Document CheckView(const Context& context, const std::vector<GateResult>& result
       doc.table += Dim(context, fmt::format("  n/a  {}  {}: {}", n.code, n.title, n.reason)) + "\n";
     if (!found.empty()) doc.brief += head + found;
     gates.push_back(ToJson(r, true));
-    all.insert(all.end(), r.verdicts.begin(), r.verdicts.end());
   }
-  const Level level = Combine(all);
+  const Level level = WorstOf(results);
   doc.cases = CasesOf(results);
   *doc.json = {
       {"verdict", ToString(level)}, {"took_s", Seconds(took)}, {"gates", std::move(gates)}};

@@ -22,6 +22,8 @@ Document PlanView(const Context& context, const std::vector<GatePlan>& plan);
 Document CheckView(const Context& context, const std::vector<GateResult>& results,
                    const Catalogue& catalogue, Duration took);
 
+// Of several gates: FAIL over UNKNOWN over WARN over PASS.
+Level WorstOf(const std::vector<GateResult>& results);
 nlohmann::ordered_json ToJson(const Verdict& verdict);
 nlohmann::ordered_json ToJson(const Suspect& suspect);
 nlohmann::ordered_json ToJson(const GateResult& result, bool with_passes);

@@ -13,22 +13,6 @@
 
 namespace muster::cli {
 
-namespace {
-
-// FAIL over UNKNOWN over WARN over PASS, gate by gate.
-Level Worst(const std::vector<GateResult>& results) {
-  Level worst = Level::kPass;
-  const auto weight = [](Level l) {
-    return l == Level::kFail ? 3 : l == Level::kUnknown ? 2 : l == Level::kWarn ? 1 : 0;
-  };
-  for (const GateResult& r : results) {
-    if (weight(r.level) > weight(worst)) worst = r.level;
-  }
-  return worst;
-}
-
-}  // namespace
-
 ExitCode Check(const Invocation& invocation) {
   SiteOption site_option;
   OutputOptions output;
@@ -58,6 +42,8 @@ ExitCode Check(const Invocation& invocation) {
   }
   if (brief && output.format == "table") output.format = "short";
 
+  options.keep_passes = output.format != "table" && output.format != "short";
+
   const Duration began = context.world.clock.Monotonic();
   const auto catalogue = LoadEmbedded();
   if (!catalogue.ok()) return Complain(context, catalogue.error());
@@ -73,7 +59,7 @@ ExitCode Check(const Invocation& invocation) {
   if (!results.ok()) return Complain(context, results.error());
   Emit(context, output,
        CheckView(context, *results, **catalogue, context.world.clock.Monotonic() - began));
-  return ExitCodeFor(Worst(*results), strict);
+  return ExitCodeFor(WorstOf(*results), strict);
 }
 
 }  // namespace muster::cli
