@@ -13,7 +13,8 @@ set(MUSTER_SANITIZE "" CACHE STRING "address,undefined or thread")
 
 add_library(muster_flags INTERFACE)
 target_compile_options(muster_flags INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
-                                              -Wnon-virtual-dtor -Woverloaded-virtual)
+                                              -Wnon-virtual-dtor -Woverloaded-virtual
+                                              -Wno-subobject-linkage)  # a unity file is not a header
 if(MUSTER_WERROR)
   target_compile_options(muster_flags INTERFACE -Werror)
 endif()

@@ -18,7 +18,7 @@ finish() {
 # build PRESET: a failed build counts as one failure and shows its end.
 build() {
   local log=build/$1.log
-  if cmake --preset "$1" >"$log" 2>&1 && ninja -C "build/$1" >>"$log" 2>&1; then return 0; fi
+  if cmake --preset "$1" >"$log" 2>&1 && ninja -k 20 -C "build/$1" >>"$log" 2>&1; then return 0; fi
   tail -60 "$log"
   failed=$((failed + 1)); failures+=("build $1")
   return 1
