@@ -58,7 +58,6 @@ struct Component {
 constexpr std::array kComponents = {
     Component{"node.driver_version", "driver"}, Component{"node.cuda_version", "cuda"},
     Component{"hca.firmware", "firmware"},      Component{"nccl.version", "nccl"},
-    Component{"node.kernel", "kernel"},
 };
 
 struct Figure {

@@ -25,6 +25,8 @@ FORBIDDEN = [
 ]
 # Only .cc files wrap these (compile time, and one place that catches what they throw).
 WRAPPED = re.compile(r'#include <(nlohmann|httplib|pugixml|yaml-cpp|gloo|curl|simdjson|CLI|spdlog|openssl|sqlite3)[/.](?!json_fwd)')
+# A header that only the .cc files of its folder use, and that says so, may name them.
+PRIVATE = re.compile(r"Private\s*(//\s*)?to|Only for the \.cc files")
 LONGEST = 500
 LONG_REASON = re.compile(r"500 lines|longer than|one file because", re.I)
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")  # tidy.py names them itself
@@ -142,7 +144,7 @@ def check_includes(tree, rooms):
             match = re.match(r'\s*#\s*include "([^"]+)"', line)
             if match:
                 check_include(tree, rooms, room, allowed, path, number, match.group(1))
-            elif path.endswith(".h") and not is_test and WRAPPED.search(line):
+            elif path.endswith(".h") and not is_test and WRAPPED.search(line) and not PRIVATE.search(tree.read(path)):
                 tree.say(path, number, f"a header includes {line.split()[1]}: third-party headers belong into the .cc that wraps them")
 
 

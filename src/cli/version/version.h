@@ -1,4 +1,4 @@
-// muster version.
+// muster version: which binary this is, and which catalogue is inside it.
 #pragma once
 
 #include "cli/commands.h"

@@ -1,4 +1,4 @@
-// The real clock.
+// The real clock, as the operating system gives it; only main and tests of the real machine use it.
 #pragma once
 
 #include "world/clock.h"
