@@ -41,12 +41,12 @@ until_ready() {
   return 1
 }
 
-judge() { # judge NAME URL MODEL: the load, and what must be seen of any server that is well
-  timeout 200 "$driver" "$2" "$3" 60 8 >"$work/facts" 2>&1
+judge() { # judge NAME URL MODEL REQUESTS RATE: the load, and what must be seen of any server that is well
+  timeout 200 "$driver" "$2" "$3" "$4" "$5" >"$work/facts" 2>&1
   check "$1_is_healthy" '^serve.healthy (yes|true) '
   check "$1_lists_its_model" '^serve.model_listed (yes|true) '
   check "$1_answers_every_request" '^serve.errors 0 % '
-  check "$1_first_tenth_is_left_out" '^serve.requests 54 '
+  check "$1_first_tenth_is_left_out" "^serve.requests $(($4 * 9 / 10)) "
   check "$1_ttft_is_measured" '^serve.ttft_p99 [0-9.]+[mu]?s '
   check "$1_tpot_is_measured" '^serve.tpot_p99 [0-9.]+[mu]?s '
   check "$1_goodput_is_measured" '^serve.goodput [0-9.]+ % '
@@ -80,7 +80,7 @@ if RANK=0 WORLD_SIZE=1 timeout 120 "$rank" train --steps 20 --checkpoint "$work/
     i=$((i + 1))
   done
   url=$(sed -n 's/^listening on //p' "$work/serve.log")
-  judge lab "$url" muster-char-lm
+  judge lab "$url" muster-char-lm 60 8
   gone lab "$url" "$pid"
 else
   echo "FAIL lab: training the model to serve: $(tail -1 "$work/train.log")"
@@ -113,14 +113,15 @@ fi
 
 python3 "$top/tests/e2e/openai/random_gguf.py" "$work/random.gguf" || { echo "FAIL llama: the model cannot be written"; exit 1; }
 port=$((20000 + RANDOM % 20000))
-"$server" --model "$work/random.gguf" --alias random --host 127.0.0.1 --port $port --ctx-size 8192 --parallel 8 --threads 2 --metrics \
+"$server" --model "$work/random.gguf" --alias random --host 127.0.0.1 --port $port --ctx-size 8192 --parallel 8 --threads 1 --metrics \
   >"$work/llama.log" 2>&1 &
 pid=$!
 pids+=("$pid")
 if until_ready "http://127.0.0.1:$port" 60 "$pid"; then
-  judge llama "http://127.0.0.1:$port" random
+  # One thread: llama.cpp's threads spin while they wait for each other, which on shared cores takes minutes.
+  judge llama "http://127.0.0.1:$port" random 40 3
   # Bytes that are no whole character are held back: messages are not tokens.
-  timeout 200 "$driver" "http://127.0.0.1:$port" random 40 8 >"$work/facts" 2>&1
+  timeout 200 "$driver" "http://127.0.0.1:$port" random 40 3 >"$work/facts" 2>&1
   tokens=$(sed -n 's/^serve.tpot_p99 .* \([0-9]*\) tokens in \([0-9]*\) messages.*/\1/p' "$work/facts")
   messages=$(sed -n 's/^serve.tpot_p99 .* \([0-9]*\) tokens in \([0-9]*\) messages.*/\2/p' "$work/facts")
   if [ "${tokens:-0}" -gt "${messages:-0}" ] && [ "${messages:-0}" -gt 0 ]; then
