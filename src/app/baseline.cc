@@ -1,11 +1,15 @@
 #include "app/baseline.h"
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "base/strings.h"
 
 namespace muster {
 
@@ -34,6 +38,14 @@ const Kind* KindOf(std::string_view figure) {
     if (kind.figure == figure) return &kind;
   }
   return nullptr;
+}
+
+// The name becomes that of a file, here and in the archive of a run.
+bool IsFileName(std::string_view name) {
+  return !name.empty() && name.size() <= 60 && name.front() != '.' &&
+         std::all_of(name.begin(), name.end(), [](unsigned char c) {
+           return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.' || c == ' ';
+         });
 }
 
 Result<Baseline> Decode(const std::string& text, const std::string& path) {
@@ -82,6 +94,12 @@ Result<Baseline> BaselineFromRun(const Run& run, const std::string& name) {
 }
 
 Status SaveBaseline(World& world, const SitePaths& paths, const Baseline& b) {
+  if (!IsFileName(b.name)) {
+    return Fail(Code::kInvalid,
+                fmt::format("\"{}\" cannot name a baseline, expected letters, digits, blanks, - _ "
+                            "or . and no . in front, at most 60 of them",
+                            Printable(b.name)));
+  }
   Json json = {{"apiVersion", "muster/v1"},
                {"kind", "Baseline"},
                {"name", b.name},
@@ -124,9 +142,13 @@ std::vector<Drift> CompareToBaseline(const Baseline& baseline,
     const auto found = now.find(figure);
     if (found != now.end() && found->second.unit == was.unit) {
       drift.is = found->second;
-      drift.change = was.value == 0 ? 0 : (drift.is.value - was.value) / std::abs(was.value);
+      // What was nothing has no share; any change of it is then a whole one.
+      const double difference = drift.is.value - was.value;
+      drift.change = was.value != 0    ? difference / std::abs(was.value)
+                     : difference == 0 ? 0
+                                       : std::copysign(1.0, difference);
       const double loss = kind != nullptr && kind->more_is_better ? -drift.change : drift.change;
-      drift.worse = loss > tolerance;
+      drift.worse = !(loss <= tolerance);  // also when it is no number
     }
     drifts.push_back(std::move(drift));
   }

@@ -41,6 +41,7 @@ struct BringupOptions {
   std::string by;                    // user@host
   bool approve_destructive = false;  // acts marked destructive run only with it
   bool keep_readings = true;
+  bool look_only = false;  // no acts, no proofs, nothing that loads a GPU: what `watch` does
 };
 
 // One gate, looked at now: what applies is judged, suspects are named. No acts. Used by run, check

@@ -78,7 +78,7 @@ class Runner {
 
     const Duration began = clock.Monotonic();
     std::string blocked = BlockedBy(*info, open, *context_.catalogue);
-    if (blocked.empty()) {
+    if (blocked.empty() && !options_.look_only) {
       TRY(const ActsOutcome acts,
           DoActs(context_.site().acts, earlier, gate, options_.approve_destructive, ledger_,
                  context_.world.processes, progress_));
@@ -88,10 +88,12 @@ class Runner {
     GateResult result = Blocked(gate, blocked, clock.Now());
     if (!blocked.empty()) progress_.GateBegins(gate, info->name, 0);
     if (blocked.empty()) {
-      record.evidence = LookAtGate(context_, gate, run_.header.nodes, run_.header.run, true,
-                                   options_.keep_readings, progress_);
+      record.evidence = LookAtGate(context_, gate, run_.header.nodes, run_.header.run,
+                                   !options_.look_only, options_.keep_readings, progress_);
       TRY_VOID(ledger_.Seen(gate, record.evidence));
-      result = JudgeGate(context_, gate, run_.header.nodes, record.evidence, clock.Now());
+      result = JudgeEvidence(context_.site(), *context_.catalogue, gate, run_.header.nodes,
+                             record.evidence.All(), clock.Now(),
+                             options_.look_only ? Proofs::kNotRun : Proofs::kRun);
       result.took = clock.Monotonic() - began;
     }
     if (result.level != Level::kPass && result.level != Level::kWarn) {
@@ -196,8 +198,12 @@ Result<Run> RunBringup(SiteContext& context, const BringupOptions& options, Prog
   run.header.by = options.by;
   run.header.from = options.from;
   run.header.to = options.to;
-  run.header.scope = options.scope;
   TRY(run.header.nodes, NodesOf(context, options));
+  run.header.scope = options.scope;
+  // A run over some of the nodes says nothing of the whole site, whatever it is called.
+  if (run.header.scope.empty() && run.header.nodes.size() < context.site().cluster.nodes.size()) {
+    run.header.scope = fmt::format("nodes {}", fmt::join(run.header.nodes, ","));
+  }
   run.header.at = context.world.clock.Now();
   run.header.origin = context.hosts->origin();
   TRY_VOID(context.world.files.MakeFolders(context.paths.RunFolder(run.header.run)));

@@ -16,19 +16,19 @@ namespace {
 
 // A ustar header (POSIX.1-1988): 512 bytes, octal texts, a checksum computed with its own field
 // blank.
-std::string Header(const BundleEntry& entry) {
+std::string Header(std::string_view name, size_t size, char type) {
   std::array<char, 512> block{};
   const auto put = [&](size_t at, size_t width, std::string_view text) {
     std::memcpy(block.data() + at, text.data(), std::min(width, text.size()));
   };
-  put(0, 100, entry.name);
+  put(0, 100, name);
   put(100, 8, "0000644");
   put(108, 8, "0000000");
   put(116, 8, "0000000");
-  put(124, 12, fmt::format("{:011o}", entry.bytes.size()));
+  put(124, 12, fmt::format("{:011o}", size));
   put(136, 12, "00000000000");
   put(148, 8, "        ");
-  block[156] = '0';
+  block[156] = type;
   put(257, 6, std::string_view("ustar\0", 6));
   put(263, 2, "00");
   put(265, 32, "root");
@@ -41,14 +41,29 @@ std::string Header(const BundleEntry& entry) {
   return {block.data(), block.size()};
 }
 
+void Append(std::string& tar, std::string_view name, std::string_view bytes, char type) {
+  tar += Header(name, bytes.size(), type);
+  tar += bytes;
+  tar.append((512 - bytes.size() % 512) % 512, '\0');
+}
+
+// A pax record: its own length in decimal, a blank, key=value, an end of line (POSIX.1-2001).
+std::string PaxRecord(std::string_view key, std::string_view value) {
+  const size_t rest = key.size() + value.size() + 3;
+  size_t length = rest + 1;
+  while (rest + std::to_string(length).size() != length)
+    length = rest + std::to_string(length).size();
+  return fmt::format("{} {}={}\n", length, key, value);
+}
+
 }  // namespace
 
 std::string TarOf(const std::vector<BundleEntry>& entries) {
   std::string tar;
   for (const BundleEntry& entry : entries) {
-    tar += Header(entry);
-    tar += entry.bytes;
-    tar.append((512 - entry.bytes.size() % 512) % 512, '\0');
+    // A name longer than the header's field stands in a pax header before the entry.
+    if (entry.name.size() > 100) Append(tar, "name", PaxRecord("path", entry.name), 'x');
+    Append(tar, entry.name, entry.bytes, '0');
   }
   tar.append(1024, '\0');
   return tar;

@@ -56,8 +56,10 @@ struct Component {
   std::string_view fact, name;
 };
 constexpr std::array kComponents = {
-    Component{"node.driver_version", "driver"}, Component{"node.cuda_version", "cuda"},
-    Component{"hca.firmware", "firmware"},      Component{"nccl.version", "nccl"},
+    Component{"node.driver_version", "driver"},
+    Component{"node.cuda_version", "cuda"},
+    Component{"hca.firmware", "firmware"},
+    Component{"nccl.version", "nccl"},
 };
 
 struct Figure {

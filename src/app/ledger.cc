@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "app/capture.h"
 #include "app/ledger_codec.h"
 #include "journal/writer.h"
 
@@ -26,8 +27,13 @@ class JournalLedger final : public RunLedger {
     return Commit(RecordType::kActOutcome, EncodeAct(gate, act), journal::Need::kClosing);
   }
   Status Seen(int gate, const Evidence& evidence) override {
-    for (const Reading& reading : evidence.readings)
-      TRY_VOID(Append(RecordType::kReading, EncodeReading(gate, reading)));
+    for (const Reading& reading : evidence.readings) {
+      Reading kept = reading;  // secrets never reach the disk
+      kept.text = Redact(reading.text);
+      kept.stderr_text = Redact(reading.stderr_text);
+      kept.command = Redact(reading.command);
+      TRY_VOID(Append(RecordType::kReading, EncodeReading(gate, kept)));
+    }
     TRY_VOID(Append(RecordType::kDerived, EncodeDerived(gate, evidence.derived)));
     return writer_->Sync();
   }

@@ -11,10 +11,29 @@
 
 namespace muster {
 
+namespace {
+
+// A level-3 diagnostic takes the GPUs for minutes: only a run that was asked for does that.
+bool LoadsGpus(const Probe& probe) { return probe.id == "dcgm.diag"; }
+
+// Facts that are known only by starting something (catalogue/facts.yaml, `by`).
+bool NeedsProof(const Catalogue& catalogue, const Criterion& criterion) {
+  const FactInfo* fact = catalogue.Fact(criterion.fact);
+  if (fact == nullptr) return false;
+  for (const std::string_view proof :
+       {"gang_proof", "alert_proof", "dcgm.", "rdma.", "nccl_", "measure", "openai"}) {
+    if (StartsWith(fact->by, proof)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 Evidence LookAtGate(SiteContext& context, int gate, const std::vector<std::string>& nodes,
                     const std::string& run, bool with_proofs, bool keep_readings,
                     Progress& progress) {
-  const std::vector<PlannedRead> reads = PlanReads(context.site(), gate, nodes);
+  std::vector<PlannedRead> reads = PlanReads(context.site(), gate, nodes);
+  if (!with_proofs) std::erase_if(reads, [](const PlannedRead& r) { return LoadsGpus(*r.probe); });
   const GateInfo* info = context.catalogue->Gate(gate);
   progress.GateBegins(gate, info == nullptr ? "" : info->name, reads.size());
   Evidence evidence = Observe(*context.hosts, reads, {keep_readings, context.site().window},
@@ -42,21 +61,6 @@ GateResult JudgeGate(const SiteContext& context, int gate, const std::vector<std
   return JudgeEvidence(context.site(), *context.catalogue, gate, nodes, evidence.All(), now);
 }
 
-namespace {
-
-// Facts that are known only by starting something (catalogue/facts.yaml, `by`).
-bool NeedsProof(const Catalogue& catalogue, const Criterion& criterion) {
-  const FactInfo* fact = catalogue.Fact(criterion.fact);
-  if (fact == nullptr) return false;
-  for (const std::string_view proof :
-       {"gang_proof", "alert_proof", "rdma.", "nccl_", "measure", "openai"}) {
-    if (StartsWith(fact->by, proof)) return true;
-  }
-  return false;
-}
-
-}  // namespace
-
 GateResult JudgeEvidence(const Site& site, const Catalogue& catalogue, int gate,
                          const std::vector<std::string>& nodes, const Observations& observations,
                          TimePoint now, Proofs proofs) {
@@ -71,12 +75,15 @@ GateResult JudgeEvidence(const Site& site, const Catalogue& catalogue, int gate,
         {skipped.criterion->code, skipped.criterion->title, skipped.reason});
   }
   bool left_out = false;
+  std::set<std::string_view> spoken_of;  // a capture may hold what a look would not start
+  for (const Observation& o : observations) spoken_of.insert(o.fact);
   for (const Criterion& criterion : applicability.criteria) {
-    if (proofs == Proofs::kNotRun && NeedsProof(catalogue, criterion)) {
+    if (proofs == Proofs::kNotRun && NeedsProof(catalogue, criterion) &&
+        !spoken_of.contains(criterion.fact)) {
       left_out = true;
       result.not_applicable.push_back(
           {criterion.code, criterion.title,
-           "needs a proof, which a read-only look does not start: muster bringup run"});
+           "takes a proof or a load test, which a look does not start: muster bringup run"});
       continue;
     }
     for (const Subject& subject : SubjectsFor(criterion, site, nodes, index)) {

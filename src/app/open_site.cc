@@ -60,7 +60,7 @@ Result<SiteContext> OpenSite(const std::string& site_file, World world,
       break;
     case SiteKind::kHost:
       context.hosts = std::make_unique<host::HostSite>(context.site(), context.paths.folder, world);
-      context.jobs = std::make_unique<host::HostJobs>(context.site(), world);
+      context.jobs = std::make_unique<host::HostJobs>(context.site(), context.paths.folder, world);
       context.endpoints = std::make_unique<NamedEndpoint>(context.site());
       break;
     case SiteKind::kKubernetes:

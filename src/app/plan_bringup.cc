@@ -63,6 +63,10 @@ Result<std::vector<GatePlan>> PlanBringup(const SiteContext& context,
                                           const BringupOptions& options) {
   TRY(const SiteStatus status, StatusOf(context));
   std::vector<std::string> nodes = options.nodes;
+  for (const std::string& name : nodes) {
+    if (context.site().cluster.FindNode(name) == nullptr)
+      return Fail(Code::kInvalid, fmt::format("site {} has no node {}", context.site().name, name));
+  }
   if (nodes.empty()) {
     auto scoped = context.site().ScopeNodes(options.scope);
     if (!scoped)

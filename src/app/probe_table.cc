@@ -34,7 +34,7 @@ constexpr std::array kUses = {
     ProbeUse{3, "nvidia_smi.query", ProbePlace::kEachNode, false, "nvidia"},
     ProbeUse{3, "nvidia_smi.nvlink", ProbePlace::kEachNode, false, "nvlink"},
     ProbeUse{3, "nvidia_smi.topo", ProbePlace::kEachNode, false, "nvidia"},
-    ProbeUse{3, "rocm_smi.metric", ProbePlace::kEachNode, false, "amd"},
+    ProbeUse{3, "rocm_smi.query", ProbePlace::kEachNode, false, "amd"},
     ProbeUse{3, "kernel_log.xid", ProbePlace::kEachNode, false, "nvidia"},
     ProbeUse{3, "dcgm.diag", ProbePlace::kEachNode, false, "nvidia"},
     ProbeUse{3, "infiniband.ibstat", ProbePlace::kEachNode, false, "rdma"},

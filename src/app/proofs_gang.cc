@@ -139,7 +139,10 @@ Evidence ProveGate(int gate, const ProofContext& context) {
                  ? ProveAlerting(context)
                  : Evidence{};
     case 6:
-      return features.contains("gpus") ? ProveCollective(context) : Evidence{};
+      return features.contains("multi_gpu") ||
+                     (features.contains("gpus") && features.contains("multi_node"))
+                 ? ProveCollective(context)
+                 : Evidence{};
     case 7:
       return features.contains("training") ? ProveTraining(context) : Evidence{};
     case 8:

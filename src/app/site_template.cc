@@ -1,12 +1,37 @@
 #include "app/site_template.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include <fmt/format.h>
+
+#include "base/strings.h"
 
 namespace muster {
 
 namespace {
+
+// A text that somebody else chose, as YAML reads it back: plain where it can be, quoted otherwise.
+std::string Yaml(std::string_view text) {
+  const auto plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.' || c == '/';
+  };
+  const std::string lower = ToLower(text);
+  if (!text.empty() && std::isalpha(static_cast<unsigned char>(text.front())) != 0 &&
+      std::all_of(text.begin(), text.end(), plain) && lower != "true" && lower != "false" &&
+      lower != "null" && lower != "yes" && lower != "no" && lower != "on" && lower != "off")
+    return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      quoted += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "\"";
+}
 
 std::string Head(std::string_view name, std::string_view type, std::string_view about) {
   return fmt::format(R"(# {}
@@ -16,7 +41,7 @@ kind: Site
 name: {}
 type: {}
 )",
-                     about, name, type);
+                     about, Yaml(name), type);
 }
 
 std::string Facility(int racks, int gpus) {
@@ -101,17 +126,17 @@ acts: []
 )";
 
 std::string NodeEntry(const Node& node) {
-  std::string text = fmt::format("    - {{name: {}", node.name);
-  if (!node.address.empty()) text += fmt::format(", address: {}", node.address);
-  if (!node.rack.empty()) text += fmt::format(", rack: {}", node.rack);
+  std::string text = fmt::format("    - {{name: {}", Yaml(node.name));
+  if (!node.address.empty()) text += fmt::format(", address: {}", Yaml(node.address));
+  if (!node.rack.empty()) text += fmt::format(", rack: {}", Yaml(node.rack));
   text += fmt::format(", gpus: {}", node.gpus.size());
   if (!node.gpus.empty() && !node.gpus.front().model.empty())
-    text += fmt::format(", gpu_model: \"{}\"", node.gpus.front().model);
+    text += fmt::format(", gpu_model: {}", Yaml(node.gpus.front().model));
   if (node.family == GpuFamily::kAmd) text += ", gpu_family: amd";
   text += fmt::format(", numa: {}", std::max(1, node.numa_domains));
   if (!node.nics.empty()) {
     std::vector<std::string> devices;
-    for (const Nic& nic : node.nics) devices.push_back(nic.device);
+    for (const Nic& nic : node.nics) devices.push_back(Yaml(nic.device));
     text += fmt::format(", nics: [{}], nic_rate: {:g} Gb/s", fmt::join(devices, ", "),
                         node.nics.front().rate_gbit_per_s);
   }
@@ -165,8 +190,8 @@ ssh: {}
 cluster:
 )";
   if (!input.driver_version.empty())
-    text += fmt::format("  driver_version: \"{}\"   # as found; expected on every node\n",
-                        input.driver_version);
+    text += fmt::format("  driver_version: {}   # as found; expected on every node\n",
+                        Yaml(input.driver_version));
   text += "  nodes:\n";
   if (input.nodes.empty()) {
     text +=

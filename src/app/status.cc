@@ -34,6 +34,15 @@ std::string StaleBecause(const GateInfo& info, const GateResult& result,
   return "";
 }
 
+// A run of a scope, or of some nodes, says nothing of the whole site.
+bool OfWholeSite(const Site& site, const RunHeader& header) {
+  return header.scope.empty() &&
+         std::all_of(site.cluster.nodes.begin(), site.cluster.nodes.end(), [&](const Node& node) {
+           return std::find(header.nodes.begin(), header.nodes.end(), node.name) !=
+                  header.nodes.end();
+         });
+}
+
 }  // namespace
 
 Result<SiteStatus> StatusOf(const SiteContext& context) {
@@ -53,8 +62,9 @@ Result<SiteStatus> StatusOf(const SiteContext& context) {
       if (run.error().code == Code::kNotFound) continue;
       return tl::unexpected(std::move(run.error()));
     }
-    if (!run->closed && i + 1 == names.size()) status.unfinished_run = names[i];
-    if (!run->header.scope.empty()) continue;  // a scope's run says nothing of the whole site
+    // The newest run that began: the one that `resume` would take up.
+    status.unfinished_run = run->closed ? "" : names[i];
+    if (!OfWholeSite(context.site(), run->header)) continue;
     for (GateRecord& record : run->gates) {
       if (!record.result || !record.result->blocked_by.empty()) continue;
       for (const auto& [name, value] : record.result->components) components[name] = value;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "app/bringup.h"
+#include "journal/reader.h"
 
 namespace muster {
 
@@ -30,6 +31,11 @@ void CompareGate(const GateRecord& record, const GateResult& again, Verification
       before.erase(found);
     }
   }
+  if (record.result->level != again.level) {
+    verification.differences.push_back(fmt::format("gate {}: was {}, is {}", record.gate,
+                                                   ToString(record.result->level),
+                                                   ToString(again.level)));
+  }
   for (const auto& [key, level] : before) {
     verification.differences.push_back(fmt::format("gate {}: {} was {}, is not judged any more",
                                                    record.gate, key, ToString(level)));
@@ -45,6 +51,9 @@ Result<Verification> VerifyRun(Files& files, const std::string& ledger_path,
       ParseSite(run.header.site_text, fmt::format("{} (site file inside)", ledger_path)));
   Verification verification;
   verification.same_catalogue = run.header.catalogue_sha256 == EmbeddedDigest();
+  TRY(const journal::Summary summary, journal::Verify(files, ledger_path));
+  if (summary.torn)
+    verification.differences.push_back("the ledger ends early: " + summary.torn->ToString());
   for (const GateRecord& record : run.gates) {
     if (!record.result || !record.result->blocked_by.empty()) continue;
     ++verification.gates;

@@ -88,8 +88,6 @@ class SiteExpectation {
     if (setting.name == "mfu_target") return site_.training.mfu_min;
     if (setting.name == "step_spread_max") return site_.training.step_spread_max;
     if (setting.name == "rank_lag_max") return site_.training.rank_lag_max;
-    if (setting.name == "step_spread_max") return site_.training.step_spread_max;
-    if (setting.name == "rank_lag_max") return site_.training.rank_lag_max;
     if (setting.name == "ttft_p99") return Seconds(site_.inference.ttft_p99);
     if (setting.name == "tpot_p99") return Seconds(site_.inference.tpot_p99);
     if (setting.name == "goodput_min") return site_.inference.goodput_min;

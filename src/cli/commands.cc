@@ -115,6 +115,16 @@ ExitCode Unknown(Context& context, std::span<const std::string> words) {
     const auto first = SplitBlank(command.name).front();
     if (first == words.front()) subcommands.push_back("muster " + std::string(command.name));
   }
+  const bool asks = words.size() == 1 || words[1] == "--help" || words[1] == "-h";
+  if (!subcommands.empty() && asks && words.size() > 1) {
+    Table table({});
+    for (const Command& command : kCommands) {
+      if (SplitBlank(command.name).front() == words.front())
+        table.Row({"muster " + std::string(command.name), std::string(command.about)});
+    }
+    context.out << table.ToString();
+    return ExitCode::kDone;
+  }
   if (!subcommands.empty()) {
     context.err << fmt::format("muster: {} needs one of these:\n  {}\n", words.front(),
                                Join(subcommands, "\n  "));

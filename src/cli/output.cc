@@ -18,7 +18,8 @@ bool PlainYaml(std::string_view text) {
   if (text.empty() || text.front() == ' ' || text.back() == ' ') return false;
   static constexpr std::string_view kSafe =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_./";
-  if (kSafe.find(text.front()) == std::string_view::npos) return false;
+  // ".5" and ".inf" are numbers to YAML.
+  if (text.front() == '.' || kSafe.find(text.front()) == std::string_view::npos) return false;
   for (const char c : text) {
     if (kSafe.find(c) == std::string_view::npos &&
         std::string_view("0123456789 -+%()").find(c) == std::string_view::npos)

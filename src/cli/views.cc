@@ -58,8 +58,21 @@ Origin OriginOf(const GateResult& result) {
   return Origin::kLive;
 }
 
+// The catalogue writes "--site site.yaml"; a person pastes the command where that file has another
+// name.
+std::string Pasteable(std::string next, const std::string& site_file) {
+  if (site_file.empty()) return next;
+  const size_t named = next.find("--site site.yaml");
+  if (named != std::string::npos) next.replace(named, 16, "--site " + site_file);
+  const size_t words = next.find(" -- ");
+  if (StartsWith(next, "muster lab exec ") && words != std::string::npos)
+    next.insert(words, " --site " + site_file);
+  return next;
+}
+
 // Verdicts that want attention, one line for each (code, level): many subjects share a line.
-std::string Findings(const Context& context, const GateResult& result) {
+std::string Findings(const Context& context, const GateResult& result,
+                     const std::string& site_file) {
   constexpr size_t kNamed = 3;
   std::map<std::pair<int, std::string>, std::vector<const Verdict*>> grouped;
   for (const Verdict& v : result.verdicts) {
@@ -84,7 +97,8 @@ std::string Findings(const Context& context, const GateResult& result) {
     const Suspect& s = result.suspects[i];
     text += fmt::format("  {} {}  ({})\n", i == 0 ? Bold(context, "suspect") : "   then",
                         s.subject.ToString(), Printable(s.why));
-    if (i == 0 && !s.next.empty()) text += fmt::format("  next    {}\n", s.next);
+    if (i == 0 && !s.next.empty())
+      text += fmt::format("  next    {}\n", Pasteable(s.next, site_file));
   }
   return text;
 }
@@ -116,8 +130,9 @@ Level WorstOf(const std::vector<GateResult>& results) {
 }
 
 std::string Age(TimePoint then, TimePoint now) {
-  return now < then ? "just now"
-                    : FormatDuration(std::chrono::floor<std::chrono::seconds>(now - then)) + " ago";
+  return now - then < std::chrono::seconds(1)
+             ? "just now"
+             : FormatDuration(std::chrono::floor<std::chrono::seconds>(now - then)) + " ago";
 }
 
 Json ToJson(const Verdict& v) {
@@ -244,7 +259,7 @@ Document RunView(const Context& context, const Run& run, const std::string& site
                r.blocked_by.empty() ? FormatDuration(r.took) : "-", Printable(note)});
     gates.push_back(ToJson(r, false));
     gates.back()["name"] = kNames[r.gate - 1];
-    const std::string found = Findings(context, r);
+    const std::string found = Findings(context, r, "");
     if (!found.empty())
       findings += fmt::format("\ngate {}  {}\n{}", r.gate, kNames[r.gate - 1], found);
   }
@@ -326,7 +341,7 @@ Document CheckView(const Context& context, const std::vector<GateResult>& result
     const std::string head =
         fmt::format("gate {}  {:<10} {}   {} n/a\n", r.gate, LevelWord(context, r.level),
                     CountText(c.pass, c.warn, c.fail, c.unknown), r.not_applicable.size());
-    const std::string found = Findings(context, r);
+    const std::string found = Findings(context, r, "");
     doc.table += head + found;
     for (const NotApplicable& n : r.not_applicable)
       doc.table += Dim(context, fmt::format("  n/a  {}  {}: {}", n.code, n.title, n.reason)) + "\n";

@@ -24,7 +24,7 @@ h1{font-size:1.6rem;margin:0 0 .25rem}h2{font-size:1.15rem;margin:2.2rem 0 .6rem
 table{border-collapse:collapse;width:100%;font-size:.9rem}th{text-align:left;color:var(--soft);font-weight:600}
 th,td{padding:.3rem .7rem .3rem 0;border-bottom:1px solid var(--line);vertical-align:top}td.code{white-space:nowrap;font-family:ui-monospace,monospace}
 .v{font-weight:700;white-space:nowrap}.PASS{color:var(--pass)}.WARN{color:var(--warn)}.FAIL{color:var(--fail)}.UNKNOWN,.NOT{color:var(--unknown)}
-.gates{display:grid;grid-template-columns:repeat(auto-fit,minmax(7.2rem,1fr));gap:.5rem;margin:1.2rem 0}
+.gates{display:grid;grid-template-columns:repeat(auto-fit,minmax(8.2rem,1fr));gap:.5rem;margin:1.2rem 0}
 .gate{background:var(--card);border:1px solid var(--line);border-top:4px solid currentColor;border-radius:4px;padding:.5rem .6rem}.gate b{display:block;color:var(--ink);font-size:.85rem;font-weight:600}
 .suspect{background:var(--card);border-left:4px solid var(--fail);padding:.5rem .9rem;margin:.6rem 0}code{font-family:ui-monospace,monospace;font-size:.86em;overflow-wrap:anywhere}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1.2rem;margin:.8rem 0}dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}

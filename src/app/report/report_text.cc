@@ -19,9 +19,21 @@ using Json = nlohmann::ordered_json;
 std::string MarkdownCell(std::string_view text) {
   std::string out;
   for (const char c : Printable(text)) {
-    if (c == '|') out += "\\";
+    if (c == '<') {
+      out += "&lt;";  // Markdown lets HTML through
+      continue;
+    }
+    if (c == '|' || c == '`') out += "\\";
     out += c == '\n' ? ' ' : c;
   }
+  return out;
+}
+
+// Between backticks: nothing is markup but the backtick.
+std::string MarkdownCode(std::string_view text) {
+  std::string out = Printable(text);
+  std::replace(out.begin(), out.end(), '`', '\'');
+  std::replace(out.begin(), out.end(), '\n', ' ');
   return out;
 }
 
@@ -42,7 +54,7 @@ std::string MarkdownGate(const GateResult& r, const Catalogue& catalogue) {
   }
   for (const Suspect& s : r.suspects)
     text += fmt::format("\nSuspect: **{}** ({}). Next: `{}`\n", MarkdownCell(s.subject.ToString()),
-                        MarkdownCell(s.why), s.next);
+                        MarkdownCell(s.why), MarkdownCode(s.next));
   if (!r.not_applicable.empty()) {
     text += "\nNot applicable here:\n";
     for (const NotApplicable& n : r.not_applicable)
@@ -65,8 +77,9 @@ std::string ReportMarkdown(const ReportInput& in) {
       "ended | {} |\n| by | {} |\n| Muster | {} |\n| site file | sha256 {} |\n| evidence | sha256 "
       "{} |\n",
       ToString(in.run.level), h.run,
-      h.scope.empty() ? fmt::format("all {} nodes", h.nodes.size()) : h.scope, FormatTime(h.at),
-      FormatTime(in.run.ended), MarkdownCell(h.by), h.version, h.site_sha256, in.evidence_sha256);
+      h.scope.empty() ? fmt::format("all {} nodes", h.nodes.size()) : MarkdownCell(h.scope),
+      FormatTime(h.at), FormatTime(in.run.ended), MarkdownCell(h.by), h.version, h.site_sha256,
+      in.evidence_sha256);
   text += "\n## Summary\n\n";
   for (const GateRecord& record : in.run.gates) {
     if (record.result)

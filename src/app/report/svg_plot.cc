@@ -5,11 +5,15 @@
 
 #include <fmt/format.h>
 
+#include "base/strings.h"
+
 namespace muster {
 
 namespace {
 
 constexpr double kWidth = 720, kHeight = 300, kLeft = 64, kRight = 96, kTop = 34, kBottom = 46;
+
+constexpr double kMost = 1e30;
 
 // 1, 2 or 5 times a power of ten, about `count` steps over the span.
 double RoundStep(double span, int count) {
@@ -40,7 +44,7 @@ class Plot {
     for (const auto& [x, y] : in.points) y1_ = std::max(y1_, y);
     for (const auto& [label, y] : in.lines) y1_ = std::max(y1_, y);
     step_ = RoundStep(std::max(y1_, 1e-12) * 1.05, 5);
-    y1_ = step_ * std::ceil(y1_ * 1.02 / step_);
+    y1_ = step_ * std::max(1.0, std::ceil(y1_ * 1.02 / step_));
   }
 
   std::string Draw() const {
@@ -49,7 +53,7 @@ class Plot {
         "font-family=\"system-ui,sans-serif\" font-size=\"12\" "
         "fill=\"currentColor\"><title>{}</title>\n"
         "<text x=\"{:g}\" y=\"18\" font-size=\"14\" font-weight=\"600\">{}</text>\n",
-        kWidth, kHeight, kWidth, in_.title, kLeft, in_.title);
+        kWidth, kHeight, kWidth, EscapeXml(in_.title), kLeft, EscapeXml(in_.title));
     for (double y = 0; y <= y1_ + step_ / 2; y += step_) {
       svg += fmt::format(
           "<line x1=\"{0:g}\" x2=\"{1:g}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\" stroke=\"currentColor\" "
@@ -62,7 +66,7 @@ class Plot {
       svg += fmt::format(
           "<line x1=\"{0:g}\" x2=\"{1:g}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\" stroke=\"#8250df\" "
           "stroke-dasharray=\"5 4\"/><text x=\"{3:g}\" y=\"{4:.1f}\" fill=\"#8250df\">{5}</text>\n",
-          kLeft, kWidth - kRight, Y(y), kWidth - kRight + 6, Y(y) + 4, label);
+          kLeft, kWidth - kRight, Y(y), kWidth - kRight + 6, Y(y) + 4, EscapeXml(label));
     }
     std::string path;
     for (const auto& [x, y] : in_.points)
@@ -73,8 +77,8 @@ class Plot {
         "<text x=\"{:g}\" y=\"{:g}\" text-anchor=\"middle\" fill-opacity=\".7\">{}</text>"
         "<text transform=\"translate(14 {:g}) rotate(-90)\" text-anchor=\"middle\" "
         "fill-opacity=\".7\">{}</text>\n</svg>\n",
-        (kLeft + kWidth - kRight) / 2, kHeight - 6, in_.x_label, (kTop + kHeight - kBottom) / 2,
-        in_.y_label);
+        (kLeft + kWidth - kRight) / 2, kHeight - 6, EscapeXml(in_.x_label),
+        (kTop + kHeight - kBottom) / 2, EscapeXml(in_.y_label));
     return svg;
   }
 
@@ -116,8 +120,19 @@ class Plot {
 }  // namespace
 
 std::string SvgPlot(const PlotInput& input) {
-  if (input.points.size() < 2 || input.points.front().first >= input.points.back().first) return "";
-  return Plot(input).Draw();
+  PlotInput drawn = input;
+  // A loss that is NaN has no place on paper (nor has a size of 0 on a logarithmic axis); the
+  // report says in words that it was there.
+  std::erase_if(drawn.points, [&](const auto& point) {
+    return !(std::abs(point.first) < kMost) || !(std::abs(point.second) < kMost) ||
+           point.second < 0 || (input.log_x && point.first <= 0);
+  });
+  std::erase_if(drawn.lines, [](const auto& line) { return !(std::abs(line.second) < kMost); });
+  if (drawn.points.size() < 2) return "";
+  const double span = drawn.points.back().first - drawn.points.front().first;
+  // A span that is lost in rounding has no ticks.
+  if (!(span > 1e-9 * std::abs(drawn.points.back().first))) return "";
+  return Plot(drawn).Draw();
 }
 
 }  // namespace muster

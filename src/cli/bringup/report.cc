@@ -109,7 +109,8 @@ ExitCode BringupWatch(const Invocation& invocation) {
       LiveLine progress(context);
       BringupOptions options;
       options.by = context.user_at_host;
-      options.to = 5;  // what can be read without taking the site's work away
+      options.to = 5;
+      options.look_only = true;  // the site's work goes on meanwhile
       return RunBringup(*site, options, progress);
     }();
     if (!run.ok()) return Complain(context, run.error());

@@ -55,9 +55,10 @@ ExitCode LabInjectFault(const Invocation& invocation) {
   std::string fault, on;
   Args args("lab inject", "Put a fault into the lab; `muster lab faults` lists them");
   args.Positional("FAULT", fault, "Name of the fault, such as link_down");
-  args.Option("--on", on, "SUBJECT",
-              "Where: node003, node003/gpu2, leaf00/5--spine00/1 ... (default: a place chosen by "
-              "the seed)");
+  args.Option(
+      "--on", on, "SUBJECT",
+      "Where: node003, node003/gpu2, leaf00/5--node000/mlx5_4/1 ... (default: a place chosen by "
+      "the seed)");
   site_option.AddTo(args);
   output.AddTo(args);
   args.Example("muster lab inject xid_79 --on node001/gpu3 --site muster-lab/site.yaml");
