@@ -15,12 +15,13 @@ finish() {
   exit $?
 }
 
-# build PRESET: a failed build counts as one failure and shows its end.
+# build PRESET [TARGETS...]: a failed build counts as one failure and shows its end.
 build() {
-  local log=build/$1.log
-  if cmake --preset "$1" >"$log" 2>&1 && ninja -k 20 -C "build/$1" >>"$log" 2>&1; then return 0; fi
-  tail -60 "$log"
-  failed=$((failed + 1)); failures+=("build $1")
+  local preset=$1 log=build/$1.log; shift
+  if cmake --preset "$preset" >"$log" 2>&1 && ninja -k 20 -C "build/$preset" "$@" >>"$log" 2>&1; then return 0; fi
+  grep -E 'error|FAILED' "$log" | head -40
+  tail -20 "$log"
+  failed=$((failed + 1)); failures+=("build $preset")
   return 1
 }
 
