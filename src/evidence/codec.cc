@@ -112,14 +112,6 @@ Result<Value> ReadValue(const Json& json) {
   return Fail(Code::kParse, "a value is not a boolean, a number or a text");
 }
 
-// ParseTime, but only for years that a TimePoint can hold (1678 to 2261).
-Result<TimePoint> ReadTime(std::string_view text) {
-  if (const auto year = ParseInt(text.substr(0, 4)); !year.ok() || *year < 1678 || *year > 2261)
-    return Fail(Code::kParse,
-                fmt::format("\"{}\" is not a time in reach", Shorten(Printable(text), 40)));
-  return ParseTime(text);
-}
-
 Result<Json> Document(std::string_view text) {
   Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) return Fail(Code::kParse, "not a JSON document");
@@ -160,7 +152,7 @@ Result<Observation> ReadObservation(const Json& json,
     o.seen = std::move(missing);
   }
   o.unit = f.AsUnit("unit");
-  o.observed_at = f.Parsed(ReadTime(f.Text("observed_at")), TimePoint{});
+  o.observed_at = f.Parsed(ParseTime(f.Text("observed_at")), TimePoint{});
   o.origin = f.Parsed(ParseOrigin(f.Text("origin")), Origin::kRehearsed);
   if (const Json* source = f.Find("source")) {
     if (source->is_number_unsigned() && source->get<uint64_t>() < sources.size()) {

@@ -14,24 +14,6 @@ namespace muster {
 
 namespace {
 
-// Borrows its texts from the observations.
-struct Key {
-  uint32_t fact = 0;
-  SubjectKind kind = SubjectKind::kSite;
-  std::string_view id;
-  bool operator==(const Key&) const = default;
-};
-struct KeyHash {
-  size_t operator()(const Key& key) const {
-    return std::hash<std::string_view>{}(key.id) ^
-           ((key.fact * size_t{31} + static_cast<size_t>(key.kind)) * size_t{0x9E3779B97F4A7C15});
-  }
-};
-
-struct Slice {
-  uint32_t first = 0, count = 0;
-};
-
 // Places that speak for more than themselves; backend/hosts.h names the three hosts.
 bool SpeaksForAll(const Subject& subject) {
   if (subject.kind == SubjectKind::kSite || subject.kind == SubjectKind::kFabric) return true;
@@ -51,6 +33,24 @@ struct ValueLess {
 }  // namespace
 
 struct ObservationIndex::Impl {
+  // Borrows its texts from the observations.
+  struct Key {
+    uint32_t fact = 0;
+    SubjectKind kind = SubjectKind::kSite;
+    std::string_view id;
+    bool operator==(const Key&) const = default;
+  };
+  struct KeyHash {
+    size_t operator()(const Key& key) const {
+      return std::hash<std::string_view>{}(key.id) ^
+             ((key.fact * size_t{31} + static_cast<size_t>(key.kind)) * size_t{0x9E3779B97F4A7C15});
+    }
+  };
+
+  struct Slice {
+    uint32_t first = 0, count = 0;
+  };
+
   std::span<const Observation> all;
   std::unordered_map<std::string_view, uint32_t> fact_ids;
   std::vector<std::vector<size_t>> of_fact;          // seen, by fact
@@ -144,7 +144,7 @@ std::span<const size_t> ObservationIndex::Find(const Subject& subject,
                                                std::string_view fact) const {
   const auto id = impl_->FactId(fact);
   if (!id) return {};
-  const auto it = impl_->seen.find(Key{*id, subject.kind, subject.id});
+  const auto it = impl_->seen.find(Impl::Key{*id, subject.kind, subject.id});
   if (it == impl_->seen.end()) return {};
   return std::span(impl_->seen_order).subspan(it->second.first, it->second.count);
 }
