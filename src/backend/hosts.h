@@ -1,6 +1,7 @@
-// The hosts of a site: each answers commands, file reads and HTTP through the world ports, wherever it is (a lab's model,
-// this machine, OpenSSH, a folder of captures). Three names beside the nodes are always there: "facility" (sign-off
-// documents and PDU endpoints), "fabric" (where fabric-wide tools run) and "monitor" (Prometheus and Alertmanager).
+// The hosts of a site: each answers commands, file reads and HTTP through the world ports, wherever
+// it is (a lab's model, this machine, OpenSSH, a folder of captures). Three names beside the nodes
+// are always there: "facility" (sign-off documents and PDU endpoints), "fabric" (where fabric-wide
+// tools run) and "monitor" (Prometheus and Alertmanager).
 #pragma once
 
 #include <string>
@@ -16,8 +17,8 @@ class Hosts {
  public:
   virtual ~Hosts() = default;
   virtual std::vector<std::string> Names() const = 0;  // node names, in the site's order
-  // The ports of one host; valid as long as this object. kNotFound for a name the site does not have. A host that does
-  // not answer is no error here: its ports answer kUnavailable.
+  // The ports of one host; valid as long as this object. kNotFound for a name the site does not
+  // have. A host that does not answer is no error here: its ports answer kUnavailable.
   virtual Result<HostPorts> At(std::string_view host) = 0;
   virtual Origin origin() const = 0;
   // How many hosts may usefully be asked at the same time.

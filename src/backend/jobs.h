@@ -1,5 +1,5 @@
-// Running a gang: all ranks start together or none does. A rank is a real process on a node with the identity that
-// torchrun users know: RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT.
+// Running a gang: all ranks start together or none does. A rank is a real process on a node with
+// the identity that torchrun users know: RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT.
 #pragma once
 
 #include <functional>
@@ -15,10 +15,11 @@
 namespace muster {
 
 struct GangSpec {
-  std::string name;                        // labels everything it leaves behind
-  std::vector<std::string> nodes;          // in rank order
+  std::string name;                // labels everything it leaves behind
+  std::vector<std::string> nodes;  // in rank order
   int ranks_per_node = 1;
-  int gpus_per_rank = 1;                   // what each rank asks for; more than a node has is refused before any start
+  int gpus_per_rank =
+      1;  // what each rank asks for; more than a node has is refused before any start
   std::vector<std::string> argv;           // the same for all ranks
   std::map<std::string, std::string> env;  // added to the rank identity
   Duration timeout = std::chrono::minutes(5);
@@ -39,8 +40,9 @@ struct GangResult {
 class Jobs {
  public:
   virtual ~Jobs() = default;
-  // kRefused (with the reason, nothing started) when the gang cannot be placed whole. A rank that fails, or never
-  // starts, is in the result. Everything it started has ended, or was ended, when it returns.
+  // kRefused (with the reason, nothing started) when the gang cannot be placed whole. A rank that
+  // fails, or never starts, is in the result. Everything it started has ended, or was ended, when
+  // it returns.
   virtual Result<GangResult> RunGang(const GangSpec& spec) = 0;
   // What of a gang's is still there: processes, files, pods. Empty means proven gone.
   virtual Result<std::vector<std::string>> Leftovers(const std::string& gang_name) = 0;

@@ -37,7 +37,8 @@ Expectation MakeExpectation(const Site& site);
 // All subjects of a kind that should exist, in a fixed order; of the nodes of a scope, when one is
 // given (empty = all nodes). Links and ports are those with an end in the scope, and the links
 // between switches that serve it. Pairs are ring neighbours. Ids that nothing in the inventory
-// names: fabric "fabric", scope "all" (all of the nodes asked for), gang "train", endpoint "openai".
+// names: fabric "fabric", scope "all" (all of the nodes asked for), gang "train", endpoint
+// "openai".
 std::vector<Subject> SubjectsOf(const Site& site, SubjectKind kind,
                                 std::span<const std::string> scope_nodes = {});
 

@@ -1,5 +1,6 @@
-// A site: what the cluster should be, how it is reached, what it is held to, and what may be done to it. Read from
-// site.yaml by app/site_file; plain data here, so that judging and planning need no file.
+// A site: what the cluster should be, how it is reached, what it is held to, and what may be done
+// to it. Read from site.yaml by app/site_file; plain data here, so that judging and planning need
+// no file.
 #pragma once
 
 #include <map>
@@ -18,7 +19,7 @@ namespace muster {
 enum class SiteKind { kLab, kHost, kKubernetes, kSlurm };
 std::string_view ToString(SiteKind kind);
 
-struct Budget {            // one facility budget: "power", "cooling", "weight"
+struct Budget {  // one facility budget: "power", "cooling", "weight"
   std::string name;
   Quantity limit, used;
 };
@@ -26,35 +27,36 @@ struct Pdu {
   std::string name;
   std::string redfish_url;  // empty = attested by the named person who signs gate 1
 };
-struct Endpoint {           // "prometheus", "alertmanager", "exporter", "openai", "ufm"
+struct Endpoint {  // "prometheus", "alertmanager", "exporter", "openai", "ufm"
   std::string name, url;
-  std::string secret_env;   // the environment variable that holds a token; never the token itself
+  std::string secret_env;  // the environment variable that holds a token; never the token itself
 };
 
 // Something done before a gate is observed: previewed, journalled, judged by looking.
 struct Act {
   int gate = 0;
   std::string name;
-  std::string kind;                // "ansible" | "helm" | "kubectl" | "shell"
-  std::vector<std::string> argv;   // rendered; no shell string concatenation
-  std::vector<std::string> probe;  // argv that answers whether it happened: exit 0 yes, 1 no, else unknown
-  std::vector<std::string> undo;   // may be empty
+  std::string kind;               // "ansible" | "helm" | "kubectl" | "shell"
+  std::vector<std::string> argv;  // rendered; no shell string concatenation
+  std::vector<std::string>
+      probe;  // argv that answers whether it happened: exit 0 yes, 1 no, else unknown
+  std::vector<std::string> undo;  // may be empty
   Duration timeout = std::chrono::minutes(10);
   bool destructive = false;
 };
 
 struct TrainingTarget {
-  double flops_per_token = 0;      // 0 = from the job's own log
-  double peak_flops = 0;           // dense, for the dtype; 0 = from the GPU table or measured
+  double flops_per_token = 0;  // 0 = from the job's own log
+  double peak_flops = 0;       // dense, for the dtype; 0 = from the GPU table or measured
   double mfu_min = 0.35;
-  double step_spread_max = 1.10;   // p95 over median step time
-  double rank_lag_max = 1.10;      // a node's median compute time over the median of all
+  double step_spread_max = 1.10;  // p95 over median step time
+  double rank_lag_max = 1.10;     // a node's median compute time over the median of all
   int ranks_per_node = 8;
   int steps = 110;
   std::vector<std::string> command;  // what each rank runs; empty = Muster's own small job
 };
 struct InferenceTarget {
-  std::string url;                 // base URL of the OpenAI-compatible endpoint; empty = the lab's own
+  std::string url;  // base URL of the OpenAI-compatible endpoint; empty = the lab's own
   std::string model;
   double requests_per_s = 5;
   int requests = 60;
@@ -71,26 +73,28 @@ struct Scope {
 struct Site {
   std::string name;
   SiteKind kind = SiteKind::kLab;
-  std::string lab_dir;                       // kLab: where the lab keeps its state, relative to the site file
+  std::string lab_dir;  // kLab: where the lab keeps its state, relative to the site file
   Cluster cluster;
-  std::string driver_version;                // expected on every node; empty = only that all agree
+  std::string driver_version;  // expected on every node; empty = only that all agree
   bool expect_sharp = false;
-  bool roce = false;                         // Ethernet fabric: InfiniBand-only criteria do not apply
-  std::string fabric_host;                   // where fabric tools run; empty = the first node
+  bool roce = false;        // Ethernet fabric: InfiniBand-only criteria do not apply
+  std::string fabric_host;  // where fabric tools run; empty = the first node
   std::vector<Budget> budgets;
   std::vector<Pdu> pdus;
   std::map<std::string, Endpoint> endpoints;
-  std::map<std::string, Quantity> thresholds;  // overrides by criterion code ("FAB-012") or setting name
+  std::map<std::string, Quantity>
+      thresholds;  // overrides by criterion code ("FAB-012") or setting name
   std::vector<Act> acts;
   std::vector<Scope> scopes;
   TrainingTarget training;
   InferenceTarget inference;
-  Duration window = std::chrono::seconds(2); // between the two readings of counters
-  std::map<std::string, std::string> pins;   // image and chart digests, versions, resource keys
-  std::map<std::string, std::string> ssh;    // host sites: "user", "port", "identity_file", "config"
+  Duration window = std::chrono::seconds(2);  // between the two readings of counters
+  std::map<std::string, std::string> pins;    // image and chart digests, versions, resource keys
+  std::map<std::string, std::string> ssh;  // host sites: "user", "port", "identity_file", "config"
 
-  // What criteria may ask with applies_when: "lab", "host", "infiniband", "roce", "multi_node", "nvlink", "gpus",
-  // "nvidia", "amd", "facility", "prometheus", "alertmanager", "sharp", "switches", "rdma", "inference", "training" ...
+  // What criteria may ask with applies_when: "lab", "host", "infiniband", "roce", "multi_node",
+  // "nvlink", "gpus", "nvidia", "amd", "facility", "prometheus", "alertmanager", "sharp",
+  // "switches", "rdma", "inference", "training" ...
   std::set<std::string> Features() const;
   // Nodes of a scope; "" or "all" is every node. Unknown names give nothing.
   std::optional<std::vector<std::string>> ScopeNodes(std::string_view scope) const;

@@ -8,8 +8,8 @@ namespace muster {
 class Clock {
  public:
   virtual ~Clock() = default;
-  virtual TimePoint Now() const = 0;          // wall clock, may jump
-  virtual Duration Monotonic() const = 0;     // never goes back; for spans and deadlines
+  virtual TimePoint Now() const = 0;       // wall clock, may jump
+  virtual Duration Monotonic() const = 0;  // never goes back; for spans and deadlines
   virtual void SleepFor(Duration d) = 0;
 };
 

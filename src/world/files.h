@@ -1,5 +1,6 @@
-// The file port: whole-file reads and atomic writes, an append-only file for journals, locks. A lab host, a remote host
-// and a folder of captures implement it too, so a parser cannot tell a live machine from a stored one.
+// The file port: whole-file reads and atomic writes, an append-only file for journals, locks. A lab
+// host, a remote host and a folder of captures implement it too, so a parser cannot tell a live
+// machine from a stored one.
 #pragma once
 
 #include <cstdint>
@@ -37,9 +38,11 @@ class FileLock {
 class Files {
  public:
   virtual ~Files() = default;
-  // kNotFound, kPermission, kTimeout (a remote file) are told apart. At most `limit` bytes; more is kInvalid.
+  // kNotFound, kPermission, kTimeout (a remote file) are told apart. At most `limit` bytes; more is
+  // kInvalid.
   virtual Result<std::string> Read(const std::string& path, uint64_t limit = 1ull << 30) = 0;
-  // Writes beside the path, syncs, renames over it, syncs the folder: after a crash the old bytes or the new, never a mixture.
+  // Writes beside the path, syncs, renames over it, syncs the folder: after a crash the old bytes
+  // or the new, never a mixture.
   virtual Status WriteAtomic(const std::string& path, std::string_view bytes) = 0;
   // Creates the file where it is missing (and syncs the folder then).
   virtual Result<std::unique_ptr<AppendFile>> OpenAppend(const std::string& path) = 0;
@@ -47,9 +50,11 @@ class Files {
   virtual Result<std::vector<FileInfo>> List(const std::string& folder) = 0;  // sorted by name
   virtual Result<FileInfo> Stat(const std::string& path) = 0;
   virtual Status MakeFolders(const std::string& path) = 0;  // and parents; fine when it exists
-  virtual Status Remove(const std::string& path) = 0;       // a file, or a folder with all in it; fine when absent
+  virtual Status Remove(
+      const std::string& path) = 0;  // a file, or a folder with all in it; fine when absent
   // kConflict when somebody else holds it; `note` is written into the file for the other to read.
-  virtual Result<std::unique_ptr<FileLock>> Lock(const std::string& path, std::string_view note) = 0;
+  virtual Result<std::unique_ptr<FileLock>> Lock(const std::string& path,
+                                                 std::string_view note) = 0;
 };
 
 }  // namespace muster

@@ -1,4 +1,5 @@
-// The HTTP client port (libcurl in the real world). Streaming responses are handed over as they arrive, stamped at read().
+// The HTTP client port (libcurl in the real world). Streaming responses are handed over as they
+// arrive, stamped at read().
 #pragma once
 
 #include <functional>
@@ -32,10 +33,12 @@ class Http {
   virtual ~Http() = default;
   // Any status is a response; an Error means no whole answer came (kUnavailable, kTimeout, kParse).
   virtual Result<HttpResponse> Do(const HttpRequest& request) = 0;
-  // Calls on_bytes(bytes, monotonic time) for each piece of the body; false from it ends the transfer. `body` stays empty.
-  // `sent_at` gets the moment the request's first byte went out on the open connection.
+  // Calls on_bytes(bytes, monotonic time) for each piece of the body; false from it ends the
+  // transfer. `body` stays empty. `sent_at` gets the moment the request's first byte went out on
+  // the open connection.
   using OnBytes = std::function<bool(std::string_view bytes, Duration at)>;
-  virtual Result<HttpResponse> Stream(const HttpRequest& request, const OnBytes& on_bytes, Duration& sent_at) = 0;
+  virtual Result<HttpResponse> Stream(const HttpRequest& request, const OnBytes& on_bytes,
+                                      Duration& sent_at) = 0;
 };
 
 }  // namespace muster

@@ -1,4 +1,5 @@
-// The ports of one machine in one hand. main makes the real one; a lab host, an SSH host and a capture folder are others.
+// The ports of one machine in one hand. main makes the real one; a lab host, an SSH host and a
+// capture folder are others.
 #pragma once
 
 #include "world/clock.h"

@@ -1,5 +1,5 @@
-// Longer than 500 lines because every port of the real machine is held to its word here, one after the other.
-// The real ports against the real machine: files, processes and HTTP on loopback.
+// Longer than 500 lines because every port of the real machine is held to its word here, one after
+// the other. The real ports against the real machine: files, processes and HTTP on loopback.
 #include <arpa/inet.h>
 #include <atomic>
 #include <cstdlib>

@@ -1,5 +1,6 @@
-// Where tests find what real tools printed. Our own captures are in the project; other people's are read from a folder
-// beside it when it is there (MUSTER_SHARED overrides the place), and a test that needs them skips with a message when not.
+// Where tests find what real tools printed. Our own captures are in the project; other people's are
+// read from a folder beside it when it is there (MUSTER_SHARED overrides the place), and a test
+// that needs them skips with a message when not.
 #pragma once
 
 #include <cstdlib>
@@ -17,14 +18,18 @@ inline std::optional<std::string> ReadWhole(const std::string& path) {
   text << in.rdbuf();
   return text.str();
 }
-// captures/<name> of the project; must exist. `source_dir` is MUSTER_SOURCE_DIR, which every test binary gets.
+// captures/<name> of the project; must exist. `source_dir` is MUSTER_SOURCE_DIR, which every test
+// binary gets.
 inline std::string Capture(const std::string& source_dir, const std::string& name) {
   return ReadWhole(source_dir + "/captures/" + name).value();
 }
-// A third-party capture, or nothing. Use: auto text = SharedCapture(MUSTER_SOURCE_DIR, "third_party/gpud/..."); if (!text) GTEST_SKIP() << "...";
-inline std::optional<std::string> SharedCapture(const std::string& source_dir, const std::string& name) {
+// A third-party capture, or nothing. Use: auto text = SharedCapture(MUSTER_SOURCE_DIR,
+// "third_party/gpud/..."); if (!text) GTEST_SKIP() << "...";
+inline std::optional<std::string> SharedCapture(const std::string& source_dir,
+                                                const std::string& name) {
   const char* place = std::getenv("MUSTER_SHARED");
-  return ReadWhole((place != nullptr ? std::string(place) : source_dir + "/../shared") + "/captures/" + name);
+  return ReadWhole((place != nullptr ? std::string(place) : source_dir + "/../shared") +
+                   "/captures/" + name);
 }
 
 }  // namespace muster::testing

@@ -18,7 +18,7 @@ enum class FaultKind {
           // and HTTP
   kGarble,  // an answer whose bytes are nonsense; a write of which only half arrives, with an error
   kLate,    // the right answer, but only after the call's time was used up: `took` says so, the
-          // effect took place, and writes and syncs answer kTimeout although they happened
+            // effect took place, and writes and syncs answer kTimeout although they happened
 };
 
 // Breaks call number `at` (from 1) of the ports it is handed to; 0 breaks none. Calls are counted

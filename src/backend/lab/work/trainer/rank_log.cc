@@ -54,13 +54,13 @@ std::string ConfigLine(const ModelShape& shape, int tokens_per_step, std::string
 
 std::string StepLine(const StepRecord& step) {
   LineJson json = {{"event", "step"},
-               {"step", step.step},
-               {"loss", Number(step.loss)},
-               {"local_loss", Number(step.local_loss)},
-               {"grad_norm", Number(step.grad_norm)},
-               {"step_time_s", Seconds(step.step_time)},
-               {"compute_time_s", Seconds(step.compute_time)},
-               {"tokens", step.tokens}};
+                   {"step", step.step},
+                   {"loss", Number(step.loss)},
+                   {"local_loss", Number(step.local_loss)},
+                   {"grad_norm", Number(step.grad_norm)},
+                   {"step_time_s", Seconds(step.step_time)},
+                   {"compute_time_s", Seconds(step.compute_time)},
+                   {"tokens", step.tokens}};
   if (step.skipped) json["skipped"] = true;
   return Line(json);
 }
