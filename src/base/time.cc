@@ -103,8 +103,8 @@ Result<TimePoint> ParseTime(std::string_view text) {
   const std::chrono::year_month_day date{std::chrono::year{year},
                                          std::chrono::month{static_cast<unsigned>(month)},
                                          std::chrono::day{static_cast<unsigned>(day)}};
-  // Nanoseconds in 64 bits reach from 1678 to 2262.
-  if (year < 1700 || year > 2200) return bad();
+  // Nanoseconds in 64 bits reach from late 1677 to early 2262.
+  if (year < 1678 || year > 2261) return bad();
   if (at != text.size() || !date.ok() || hour > 23 || minute > 59 || second > 60) return bad();
   return TimePoint{std::chrono::sys_days{date}} + hours{hour} + minutes{minute} + seconds{second} -
          offset + Duration{nanos};
