@@ -75,7 +75,8 @@ std::string Fish(Context& context) {
           fmt::format("complete -c muster -n '__fish_seen_subcommand_from {}' -a {} -d \"{}\"\n",
                       words[0], words[1], about);
     }
-    for (const std::string_view flag : SplitBlank(Flags(command, context))) {
+    const std::string flags = Flags(command, context);
+    for (const std::string_view flag : SplitBlank(flags)) {
       text += fmt::format("complete -c muster -n '__fish_seen_subcommand_from {}' -l {}\n",
                           words.back(), flag.substr(2));
     }

@@ -162,7 +162,8 @@ TEST(NcclLog, ReadsThroughTagsOfJobRunnersAndInAnyInterleaving) {
   }
   // Lines of different ranks in any order; each rank's own order kept.
   std::map<std::string, std::vector<std::string>> by_rank;
-  for (std::string_view line : Lines(Job{}.Text())) {
+  const std::string whole = Job{}.Text();
+  for (std::string_view line : Lines(whole)) {
     by_rank[std::string(line.substr(0, line.find(' ')))].emplace_back(line);
   }
   SeededRandom random(3);
@@ -226,7 +227,8 @@ TEST(NcclLog, SaysNothingOfTransportsBetweenNodesFromOneNode) {
 
 TEST(NcclLog, NeverInfersRdmaFromTheListOfAdapters) {
   std::string text;
-  for (std::string_view line : Lines(Job{}.Text())) {
+  const std::string whole = Job{}.Text();
+  for (std::string_view line : Lines(whole)) {
     if (!Contains(line, " via NET/")) text += fmt::format("{}\n", line);
   }
   for (const auto& [what, value] : Values(Observed(text))) {
@@ -236,7 +238,8 @@ TEST(NcclLog, NeverInfersRdmaFromTheListOfAdapters) {
 
 TEST(NcclLog, TellsNoGoodNewsWhenOnlyOneRankWasAskedToLog) {
   std::string text;
-  for (std::string_view line : Lines(Job{}.Text())) {
+  const std::string whole = Job{}.Text();
+  for (std::string_view line : Lines(whole)) {
     if (Contains(line, ":4000:")) text += fmt::format("{}\n", line);
   }
   EXPECT_EQ(Said(text, "rail rail0 nccl.net"), "-");
@@ -245,7 +248,8 @@ TEST(NcclLog, TellsNoGoodNewsWhenOnlyOneRankWasAskedToLog) {
 
 TEST(NcclLog, NamesRanksThatNeverFinished) {
   std::string text;
-  for (std::string_view line : Lines(Job{}.Text())) {
+  const std::string whole = Job{}.Text();
+  for (std::string_view line : Lines(whole)) {
     if (!(Contains(line, ":4005:") && (Contains(line, "COMPLETE") || Contains(line, "Connected"))))
       text += fmt::format("{}\n", line);
   }
