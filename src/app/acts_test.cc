@@ -253,7 +253,9 @@ TEST_F(Acts, WhicheverCallBreaksTheGateOpensOnlyOnAProbeThatSaidYes) {
       log_.clear();
       const auto outcome = DoActs({Converge(true, true)}, {}, 3, true, ledger_, faulty, progress_);
       ASSERT_TRUE(outcome.ok());
-      if (outcome->blocked_by.empty()) EXPECT_TRUE(so) << at;
+      if (outcome->blocked_by.empty()) {
+        EXPECT_TRUE(so) << at;
+      }
       if (!plan.reached()) break;
     }
   }

@@ -46,7 +46,7 @@ void AddAct(LabSite& lab, int& done) {
   });
 }
 
-Result<Run> ResumeOrRun(LabSite& lab) {
+Result<muster::Run> ResumeOrRun(LabSite& lab) {
   TRY(SiteContext context, lab.Open());
   SilentProgress progress;
   BringupOptions options = Options();
@@ -103,11 +103,15 @@ bool CutAndGoOn(FaultKind kind, int at, uint64_t kept, const std::vector<std::st
   EXPECT_EQ(done, 1) << "a destructive act was repeated, or lost";
   const auto stored = ReadLedger(lab.files, lab.paths().Ledger(run->header.run));
   EXPECT_TRUE(stored.ok() && stored->closed);
-  if (stored.ok()) EXPECT_EQ(LevelsOf(*stored), wanted);
+  if (stored.ok()) {
+    EXPECT_EQ(LevelsOf(*stored), wanted);
+  }
   const auto verified =
       VerifyRun(lab.files, lab.paths().Ledger(run->header.run), *LoadEmbedded().value());
   EXPECT_TRUE(verified.ok());
-  if (verified.ok()) EXPECT_TRUE(verified->differences.empty());
+  if (verified.ok()) {
+    EXPECT_TRUE(verified->differences.empty());
+  }
   return true;
 }
 
@@ -206,7 +210,7 @@ class BringupKill : public ::testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  Result<Run> Go(Files& files, bool resume) {
+  Result<muster::Run> Go(Files& files, bool resume) {
     testing::TestMachine machine;
     TRY(SiteContext context, OpenSite(folder_ + "/site.yaml", machine.world(files), {"", true}));
     context.jobs = std::make_unique<testing::FakeJobs>(2);

@@ -78,7 +78,7 @@ class Runner {
 
     const Duration began = clock.Monotonic();
     std::string blocked = BlockedBy(*info, open, *context_.catalogue);
-    if (blocked.empty() && !options_.look_only) {
+    if (blocked.empty() && !run_.header.look_only) {
       TRY(const ActsOutcome acts,
           DoActs(context_.site().acts, earlier, gate, options_.approve_destructive, ledger_,
                  context_.world.processes, progress_));
@@ -89,11 +89,11 @@ class Runner {
     if (!blocked.empty()) progress_.GateBegins(gate, info->name, 0);
     if (blocked.empty()) {
       record.evidence = LookAtGate(context_, gate, run_.header.nodes, run_.header.run,
-                                   !options_.look_only, options_.keep_readings, progress_);
+                                   !run_.header.look_only, options_.keep_readings, progress_);
       TRY_VOID(ledger_.Seen(gate, record.evidence));
       result = JudgeEvidence(context_.site(), *context_.catalogue, gate, run_.header.nodes,
                              record.evidence.All(), clock.Now(),
-                             options_.look_only ? Proofs::kNotRun : Proofs::kRun);
+                             run_.header.look_only ? Proofs::kNotRun : Proofs::kRun);
       result.took = clock.Monotonic() - began;
     }
     if (result.level != Level::kPass && result.level != Level::kWarn) {
@@ -198,6 +198,7 @@ Result<Run> RunBringup(SiteContext& context, const BringupOptions& options, Prog
   run.header.by = options.by;
   run.header.from = options.from;
   run.header.to = options.to;
+  run.header.look_only = options.look_only;
   TRY(run.header.nodes, NodesOf(context, options));
   run.header.scope = options.scope;
   // A run over some of the nodes says nothing of the whole site, whatever it is called.

@@ -28,14 +28,16 @@ TEST(BringupRun, HealthyLabPassesTheGatesItCanBeHeldToWithoutProcesses) {
   const auto run = lab.RunGates(1, 5);
   ASSERT_TRUE(run.ok()) << run.error().ToString();
   ASSERT_EQ(run->gates.size(), 5u);
-  for (const GateRecord& record : run->gates)
+  for (const GateRecord& record : run->gates) {
     EXPECT_EQ(record.result->level, Level::kPass) << record.gate << "\n"
                                                   << FailuresOf(*record.result);
+  }
   EXPECT_EQ(run->level, Level::kPass);
   EXPECT_EQ(run->header.origin, Origin::kRehearsed);
   for (const GateRecord& record : run->gates) {
-    for (const Verdict& v : record.result->verdicts)
+    for (const Verdict& v : record.result->verdicts) {
       EXPECT_EQ(v.origin, Origin::kRehearsed) << v.code;
+    }
   }
 }
 
@@ -203,6 +205,33 @@ TEST(BringupRun, GateIsNotLookedAtAfterAnActThatFailed) {
   EXPECT_NE(run->Find(2)->result->blocked_by, "");
 }
 
+TEST(BringupRun, LookOnlyDoesNothingAndStartsNothing) {
+  LabSite lab;
+  lab.Set("acts", "  - gate: 1\n    name: converge\n    argv: [converge]\n");
+  BringupOptions options;
+  options.look_only = true;
+  const auto run = lab.RunGates(1, 5, options);
+  ASSERT_TRUE(run.ok()) << run.error().ToString();
+  EXPECT_TRUE(lab.processes.asked().empty());
+  for (const GateRecord& record : run->gates) {
+    EXPECT_TRUE(record.acts.empty());
+    for (const Reading& reading : record.evidence.readings) {
+      EXPECT_NE(reading.probe, "dcgm.diag") << "a level-3 diagnostic takes the GPUs for minutes";
+    }
+  }
+}
+
+TEST(BringupRun, RunOfSomeNodesIsAScopeOfItsOwn) {
+  LabSite lab;
+  BringupOptions options;
+  options.nodes = {"node001"};
+  const auto run = lab.RunGates(1, 1, options);
+  ASSERT_TRUE(run.ok()) << run.error().ToString();
+  EXPECT_NE(run->header.scope, "");
+  auto context = lab.Open();
+  EXPECT_FALSE(StatusOf(*context)->gates[0].open);
+}
+
 TEST(BringupRun, FullDiskIsSaidAndWhatWasDurableIsStillRead) {
   LabSite lab;
   ASSERT_TRUE(lab.RunGates(1, 1).ok());
@@ -273,8 +302,9 @@ TEST(BringupResume, JudgedGatesStandAndTheResumeIsNoted) {
   EXPECT_EQ(resumed->gates.size(), 5u);
   EXPECT_TRUE(resumed->closed);
   for (const GateRecord& record : before->gates) {
-    if (record.result)
+    if (record.result) {
       EXPECT_EQ(resumed->Find(record.gate)->result->judged_at, record.result->judged_at);
+    }
   }
   const auto stored = ReadLedger(lab.files, lab.paths().Ledger(name));
   ASSERT_TRUE(stored.ok());

@@ -80,7 +80,19 @@ Result<Reading> FromEntry(Files& files, const std::string& folder, const Json& e
 
 }  // namespace
 
-std::string Redact(std::string_view text) {
+namespace {
+
+bool Hints(std::string_view line) {
+  static constexpr std::string_view kHints[] = {"pass", "secret", "token",  "key",   "uthorization",
+                                                "://",  "PASS",   "SECRET", "TOKEN", "KEY",
+                                                "Pass", "Secret", "Token",  "Key"};
+  return std::any_of(std::begin(kHints), std::end(kHints),
+                     [&](std::string_view h) { return Contains(line, h); });
+}
+
+// The expressions backtrack, so a line of a megabyte is taken in pieces that end between two
+// values.
+std::string RedactLine(const std::string& line) {
   static const std::regex kSecrets[] = {
       std::regex(
           R"re((["']?(?:password|passwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key)["']?\s*[:=]\s*)("[^"\n]*"|'[^'\n]*'|[^\s,;}"']+))re",
@@ -89,8 +101,28 @@ std::string Redact(std::string_view text) {
                  std::regex::icase | std::regex::optimize),
       std::regex(R"((://[^/\s:@]+:)([^@\s/]+)(?=@))", std::regex::optimize),
   };
+  constexpr size_t kPiece = 4096;
+  if (!Hints(line)) return line;
   std::string safe;
-  // Line by line: the expressions backtrack, and one line of a megabyte must not.
+  for (size_t at = 0; at < line.size();) {
+    size_t end = line.size();
+    if (end - at > kPiece) {
+      const size_t cut = line.find_last_of(",;{}[]&", at + kPiece);
+      end = cut == std::string::npos || cut <= at ? at + kPiece : cut + 1;
+    }
+    std::string piece = line.substr(at, end - at);
+    for (const std::regex& secret : kSecrets)
+      piece = std::regex_replace(piece, secret, "$1[redacted]");
+    safe += piece;
+    at = end;
+  }
+  return safe;
+}
+
+}  // namespace
+
+std::string Redact(std::string_view text) {
+  std::string safe;
   size_t at = 0;
   bool in_key = false;
   while (at < text.size()) {
@@ -101,16 +133,8 @@ std::string Redact(std::string_view text) {
     const bool last_of_key = in_key && Contains(line, "-----END ");
     if (in_key) {
       line = "[redacted]";
-    } else if (line.size() < 65536) {
-      static constexpr std::string_view kHints[] = {
-          "pass",   "secret", "token", "key",  "uthorization", "://",   "PASS",
-          "SECRET", "TOKEN",  "KEY",   "Pass", "Secret",       "Token", "Key"};
-      const bool hint = std::any_of(std::begin(kHints), std::end(kHints),
-                                    [&](std::string_view h) { return Contains(line, h); });
-      if (hint) {
-        for (const std::regex& secret : kSecrets)
-          line = std::regex_replace(line, secret, "$1[redacted]");
-      }
+    } else {
+      line = RedactLine(line);
     }
     if (last_of_key) in_key = false;
     safe += line;

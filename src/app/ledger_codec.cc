@@ -65,7 +65,8 @@ std::string EncodeHeader(const RunHeader& h) {
                {"scope", h.scope},
                {"nodes", h.nodes},
                {"at", Nanos(h.at)},
-               {"origin", ToString(h.origin)}});
+               {"origin", ToString(h.origin)},
+               {"look_only", h.look_only}});
 }
 
 Result<RunHeader> DecodeHeader(std::string_view bytes) {
@@ -84,6 +85,7 @@ Result<RunHeader> DecodeHeader(std::string_view bytes) {
     h.nodes = json.at("nodes").get<std::vector<std::string>>();
     h.at = FromNanos(json.at("at").get<int64_t>());
     TRY(h.origin, ParseOrigin(json.at("origin").get<std::string>()));
+    h.look_only = json.at("look_only").get<bool>();
     return h;
   });
 }

@@ -83,7 +83,7 @@ TEST(Ledger, SecondWriterIsRefused) {
   testing::MemoryFiles files;
   const auto first = CreateLedger(files, kPath, Header());
   ASSERT_TRUE(first.ok());
-  Run run;
+  muster::Run run;
   EXPECT_EQ(ContinueLedger(files, kPath, run).error().code, Code::kConflict);
 }
 
@@ -120,7 +120,7 @@ class StoredRun : public ::testing::Test {
     path_ = lab_.paths().Ledger(run->header.run);
     bytes_ = lab_.files.Read(path_).value();
   }
-  Result<Run> ReadAs(std::string_view bytes) {
+  Result<muster::Run> ReadAs(std::string_view bytes) {
     testing::MemoryFiles files;
     files.Put(kPath, bytes);
     return ReadLedger(files, kPath);
@@ -145,12 +145,15 @@ TEST_F(StoredRun, TruncatedPrefixIsAPrefixOfTheRunAndSaysSo) {
     }
     ++read;
     EXPECT_FALSE(run->closed) << n;
-    if (!ends.contains(n))
+    if (!ends.contains(n)) {
       EXPECT_NE(run->note, "") << "cut at " << n
                                << " in the middle of a record, and nothing says so";
+    }
     const auto levels = LevelsOf(*run);
-    for (size_t i = 0; i < levels.size() && levels[i].find("not judged") == std::string::npos; ++i)
+    for (size_t i = 0; i < levels.size() && levels[i].find("not judged") == std::string::npos;
+         ++i) {
       EXPECT_EQ(levels[i], levels_[i]) << n;
+    }
   }
   EXPECT_GT(read, 100u);
 }

@@ -1,4 +1,6 @@
 // From a site file to its hosts and jobs: the one place where a kind of site becomes a backend.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "app/bringup.h"
@@ -30,6 +32,17 @@ Status OpenLab(SiteContext& context, const OpenOptions& options) {
   return {};
 }
 
+// An inventory without a GPU would pass every gate about GPUs: it must be meant, and say so.
+Status CheckGpus(const Site& site) {
+  const bool meant = std::all_of(site.cluster.nodes.begin(), site.cluster.nodes.end(),
+                                 [](const Node& n) { return n.family == GpuFamily::kNone; });
+  if (site.kind != SiteKind::kHost || site.cluster.GpuCount() > 0 || meant) return {};
+  return Fail(Code::kInvalid,
+              fmt::format("site {} has no GPUs: expected gpus: 1 or more on some node, or "
+                          "gpu_family: none on every node",
+                          site.name));
+}
+
 Status CheckNames(const SiteContext& context) {
   const auto wrong = CheckThresholds(*context.catalogue, context.site());
   if (wrong.empty()) return {};
@@ -54,6 +67,7 @@ Result<SiteContext> OpenSite(const std::string& site_file, World world,
                       nullptr,
                       nullptr};
   TRY_VOID(CheckNames(context));
+  TRY_VOID(CheckGpus(context.site()));
   switch (context.site().kind) {
     case SiteKind::kLab:
       TRY_VOID(OpenLab(context, options));

@@ -28,6 +28,7 @@ struct RunHeader {
   std::vector<std::string> nodes;  // of the scope
   TimePoint at;
   Origin origin = Origin::kLive;
+  bool look_only = false;  // no acts and no proofs: what `watch` does
 };
 
 // A criterion that does not apply here, and why; decided before anything is judged.

@@ -68,11 +68,6 @@ Node ReadNode(const YamlNode& yaml, std::string_view file, YamlFindings& finding
     reader.Say(fmt::format("gpus: {} is out of range, expected 0 to {}", gpus, kMostGpus));
     gpus = 0;
   }
-  if (gpus == 0 && node.family != GpuFamily::kNone) {
-    reader.Say(fmt::format(
-        "node {} has no GPUs: expected gpus: 1 or more, or gpu_family: none for a node without",
-        node.name));
-  }
   const std::string model = reader.TextOr("gpu_model", "");
   for (int64_t i = 0; i < gpus; ++i) {
     Gpu gpu;

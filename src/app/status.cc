@@ -52,9 +52,7 @@ Result<SiteStatus> StatusOf(const SiteContext& context) {
   TRY(status.waivers, ReadWaivers(context.world.files, context.paths));
   TRY(const std::vector<std::string> names, ListRuns(context.world.files, context.paths));
 
-  std::map<int, std::pair<std::string, GateResult>> newest;
-  std::map<std::string, std::string>
-      carried;  // what gates before knew of a component, for gates that do not see it themselves
+  std::map<int, std::pair<std::string, GateResult>> newest, looked;
   std::map<std::string, std::string> components;
   for (size_t i = 0; i < names.size(); ++i) {
     auto run = ReadLedger(context.world.files, context.paths.Ledger(names[i]));
@@ -70,10 +68,20 @@ Result<SiteStatus> StatusOf(const SiteContext& context) {
       for (const auto& [name, value] : record.result->components) components[name] = value;
       for (const auto& [name, value] : components)
         record.result->components.try_emplace(name, value);
-      newest[record.gate] = {names[i], std::move(*record.result)};
+      // A look leaves out what only a proof can answer: that it passes opens nothing, that it does
+      // not pass closes what an earlier run had proven.
+      if (!run->header.look_only) {
+        looked.erase(record.gate);
+        newest[record.gate] = {names[i], std::move(*record.result)};
+      } else if (record.result->level == Level::kPass || record.result->level == Level::kWarn) {
+        looked.erase(record.gate);
+      } else {
+        looked[record.gate] = {names[i], std::move(*record.result)};
+      }
     }
   }
 
+  for (auto& [gate, result] : looked) newest[gate] = std::move(result);
   std::map<int, bool> open;
   for (const GateInfo& info : context.catalogue->gates) {
     GateStatus gate;

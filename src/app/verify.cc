@@ -59,7 +59,8 @@ Result<Verification> VerifyRun(Files& files, const std::string& ledger_path,
     ++verification.gates;
     verification.readings += record.evidence.readings.size();
     const GateResult again = JudgeEvidence(site, catalogue, record.gate, run.header.nodes,
-                                           record.evidence.All(), record.result->judged_at);
+                                           record.evidence.All(), record.result->judged_at,
+                                           run.header.look_only ? Proofs::kNotRun : Proofs::kRun);
     CompareGate(record, again, verification);
   }
   return verification;
