@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "base/strings.h"
+#include "evidence/names.h"
 #include "evidence/verdict.h"
 
 namespace muster {
@@ -450,11 +451,7 @@ class Judgement {
 std::string_view ToString(Level level) { return kLevels.at(static_cast<size_t>(level)); }
 
 Result<Level> ParseLevel(std::string_view text) {
-  for (size_t i = 0; i < kLevels.size(); ++i) {
-    if (kLevels[i] == text) return static_cast<Level>(i);
-  }
-  return Fail(Code::kInvalid, fmt::format("unknown verdict \"{}\", expected one of {}",
-                                          Printable(text), fmt::join(kLevels, ", ")));
+  return ParseEnumName<Level>(kLevels, "verdict", text);
 }
 
 Verdict Judge(const Criterion& criterion, const Subject& subject, const ObservationIndex& index,

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "base/strings.h"
+#include "evidence/names.h"
 
 namespace muster {
 
@@ -32,12 +33,12 @@ Result<Enum> ParseWord(const std::array<std::string_view, n>& names, std::string
 
 std::string_view ToString(Origin origin) { return kOrigins.at(static_cast<size_t>(origin)); }
 Result<Origin> ParseOrigin(std::string_view text) {
-  return ParseName<Origin>(kOrigins, "origin", text);
+  return ParseEnumName<Origin>(kOrigins, "origin", text);
 }
 
 std::string_view ToString(UnknownReason reason) { return kReasons.at(static_cast<size_t>(reason)); }
 Result<UnknownReason> ParseUnknownReason(std::string_view text) {
-  return ParseName<UnknownReason>(kReasons, "reason", text);
+  return ParseEnumName<UnknownReason>(kReasons, "reason", text);
 }
 
 std::string FormatValue(const Value& value, Unit unit) {
