@@ -1,7 +1,7 @@
 #include "app/gpu_specs.h"
 
 #include "catalogue/embedded.h"
-#include "catalogue/yaml.h"
+#include "yaml/yaml.h"
 
 namespace muster {
 

@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "catalogue/yaml.h"
 #include "model/site.h"
+#include "yaml/yaml.h"
 
 namespace muster {
 

@@ -9,7 +9,7 @@
 #include "base/strings.h"
 #include "catalogue/catalogue.h"
 #include "catalogue/expectation.h"
-#include "catalogue/yaml.h"
+#include "yaml/yaml.h"
 
 namespace muster {
 

@@ -10,7 +10,7 @@
 #include "app/testing/lab_site.h"
 #include "app/testing/xml.h"
 #include "base/strings.h"
-#include "catalogue/yaml.h"
+#include "yaml/yaml.h"
 
 namespace muster::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
-#include "catalogue/yaml.h"
+#include "yaml/yaml.h"
 
 namespace muster {
 

@@ -1,4 +1,4 @@
-#include "catalogue/yaml.h"
+#include "yaml/yaml.h"
 
 #include <fstream>
 #include <sstream>
@@ -7,8 +7,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
-
-#include "catalogue/embedded.h"
 
 namespace muster {
 namespace {
@@ -161,7 +159,8 @@ TEST(Yaml, TooManyBytesAreRefused) {
 // Damage: a catalogue file cut at any line, or with any line doubled, is read or refused, never a
 // crash; and what is read is a prefix's worth, never more keys than the whole had.
 TEST(Yaml, ADamagedFileIsReadOrRefused) {
-  const std::string text(*FindEmbedded("criteria/fabric.yaml"));
+  std::ifstream file(MUSTER_SOURCE_DIR "/catalogue/criteria/fabric.yaml");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
   size_t refused = 0, read = 0, line = 0;
   for (size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1)) {
     if (++line % 5 != 0) continue;
@@ -171,6 +170,31 @@ TEST(Yaml, ADamagedFileIsReadOrRefused) {
   }
   EXPECT_GT(read, 0u);
   EXPECT_GT(refused, 0u);
+}
+
+TEST(Yaml, DocumentsOfOneTextKeepTheirPlacesAndEmptyOnesAreLeftOut) {
+  const auto all = ParseYamlDocuments("---\na: &x {v: 1}\n---\n# nothing\n---\nb: 2\n", "t.yaml");
+  ASSERT_TRUE(all.ok()) << all.error().message;
+  ASSERT_EQ(all->size(), 2u);
+  EXPECT_EQ((*all)[0].entries[0].at, (YamlMark{2, 1}));
+  EXPECT_EQ((*all)[1].entries[0].at, (YamlMark{6, 1}));
+}
+
+TEST(Yaml, AnAnchorEndsWithItsDocument) {
+  EXPECT_FALSE(ParseYamlDocuments("a: &x 1\n---\nb: *x\n", "t.yaml").ok());
+}
+
+TEST(Yaml, TheSecondDocumentIsHeldToTheSameRules) {
+  const auto twice = ParseYamlDocuments("a: 1\n---\nb: 1\nb: 2\n", "t.yaml");
+  ASSERT_FALSE(twice.ok());
+  EXPECT_EQ(twice.error().message,
+            "t.yaml:4:1: key b stands twice in one mapping, first on line 3");
+}
+
+TEST(Yaml, JsonIsReadAsItIs) {
+  const YamlNode root = Good("{\n\t\"a\": [1, true, null, \"x\\u00e9\\/\"]\n}\n");
+  ASSERT_EQ(root.Find("a")->items.size(), 4u);
+  EXPECT_EQ(root.Find("a")->items[3].text, "x\xC3\xA9/");
 }
 
 TEST(YamlLaws, AnyBytesAreReadOrRefused) {

@@ -1,4 +1,4 @@
-#include "catalogue/yaml.h"
+#include "yaml/yaml.h"
 
 #include <algorithm>
 #include <istream>
@@ -298,7 +298,11 @@ const YamlNode* YamlNode::Find(std::string_view key) const {
   return nullptr;
 }
 
-Result<YamlNode> ParseYaml(std::string_view text, std::string_view file) {
+namespace {
+
+// The documents of a text; where only one may be, a second is refused.
+Result<std::vector<YamlNode>> ReadDocuments(std::string_view text, std::string_view file,
+                                            bool several) {
   if (text.size() > kYamlMaxBytes) {
     return NotTaken(file,
                     {{}, fmt::format("{} bytes, at most {} are read", text.size(), kYamlMaxBytes)});
@@ -309,22 +313,39 @@ Result<YamlNode> ParseYaml(std::string_view text, std::string_view file) {
     TextBuffer buffer(text);
     std::istream stream(&buffer);
     YAML::Parser parser(stream);
-    Builder builder;
-    if (!parser.HandleNextDocument(builder)) return YamlNode{};
-    if (builder.refused) return NotTaken(file, *builder.refused);
-    if (builder.last_quoted && !QuoteIsClosed(text, builder.last_quoted->first))
-      return NotTaken(file,
-                      {builder.last_quoted->second, "a quote is opened here and never closed"});
-    Builder second;
-    if (parser.HandleNextDocument(second)) {
-      return NotTaken(file, {second.root.at, "a second document begins here, expected one a file"});
+    std::vector<YamlNode> documents;
+    std::optional<std::pair<size_t, YamlMark>> last_quoted;
+    for (size_t n = 0;; ++n) {
+      Builder builder;
+      if (!parser.HandleNextDocument(builder)) break;
+      if (!several && n > 0) {
+        return NotTaken(file,
+                        {builder.root.at, "a second document begins here, expected one a file"});
+      }
+      if (builder.refused) return NotTaken(file, *builder.refused);
+      if (builder.last_quoted) last_quoted = builder.last_quoted;
+      if (!several || !builder.root.IsNull()) documents.push_back(std::move(builder.root));
     }
-    return std::move(builder.root);
+    if (last_quoted && !QuoteIsClosed(text, last_quoted->first))
+      return NotTaken(file, {last_quoted->second, "a quote is opened here and never closed"});
+    return documents;
   } catch (const YAML::Exception& e) {
     return NotTaken(file, {MarkOf(e.mark), e.msg});
   } catch (const std::exception& e) {
     return NotTaken(file, {{}, fmt::format("not readable as YAML ({})", e.what())});
   }
+}
+
+}  // namespace
+
+Result<YamlNode> ParseYaml(std::string_view text, std::string_view file) {
+  TRY(std::vector<YamlNode> documents, ReadDocuments(text, file, false));
+  if (documents.empty()) return YamlNode{};
+  return std::move(documents.front());
+}
+
+Result<std::vector<YamlNode>> ParseYamlDocuments(std::string_view text, std::string_view file) {
+  return ReadDocuments(text, file, true);
 }
 
 std::string YamlFinding::ToString() const { return fmt::format("{}: {}", Where(file, at), what); }

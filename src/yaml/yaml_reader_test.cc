@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "catalogue/yaml.h"
+#include "yaml/yaml.h"
 
 namespace muster {
 namespace {

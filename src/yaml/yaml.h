@@ -1,7 +1,7 @@
-// The one place where YAML is read: catalogue and site files alike. Text becomes a tree that knows
-// line and column; duplicate keys, tags, second documents and deep nesting are refused, `<<` merge
-// keys are applied, and numbers are read here (the wrapped library keeps the first of two equal
-// keys, leaves `<<` alone and reads 0100 as 64).
+// The one place where YAML is read: catalogue, site files and manifests alike. Text becomes a tree
+// that knows line and column; duplicate keys, tags and deep nesting are refused, `<<` merge keys
+// are applied, and numbers are read here (the wrapped library keeps the first of two equal keys,
+// leaves `<<` alone and reads 0100 as 64).
 #pragma once
 
 #include <cstdint>
@@ -51,6 +51,9 @@ inline constexpr size_t kYamlMaxNodes = 1u << 19;   // after aliases are filled 
 // The tree of the only document in `text`; an empty text is a null node. kInvalid:
 // "file:line:column: what, expected what".
 Result<YamlNode> ParseYaml(std::string_view text, std::string_view file);
+// All documents of `text`, in order, without the empty ones. Anchors end with their document. The
+// limits above hold for the text as a whole, kYamlMaxNodes for each document.
+Result<std::vector<YamlNode>> ParseYamlDocuments(std::string_view text, std::string_view file);
 
 // What is wrong with a document, collected so that a person sees all of it at once.
 struct YamlFinding {
