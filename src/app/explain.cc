@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "app/explain_reference.h"
 #include "app/lab_cases.h"
 #include "base/strings.h"
 #include "catalogue/catalogue.h"
@@ -121,6 +122,7 @@ Result<Explanation> Explain(const std::string& asked) {
   if (StartsWith(code, "XID-") || StartsWith(code, "SXID-")) {
     if (auto xid = OfXid(code)) return *xid;
   }
+  if (auto reference = ExplainReference(asked)) return *reference;
   if (auto criterion = LoadEmbeddedCriterion(code); criterion.ok()) return OfCriterion(*criterion);
   for (const LabFaultInfo& fault : LabFaults()) {
     if (EqualsIgnoreCase(fault.name, asked)) {
@@ -171,6 +173,7 @@ std::vector<std::string> ExplainableCodes() {
   for (const GateInfo& gate : (*catalogue)->gates) codes.push_back(fmt::format("GATE-{}", gate.id));
   for (const FactInfo& fact : (*catalogue)->facts) codes.push_back(fact.id);
   for (const LabFaultInfo& fault : LabFaults()) codes.push_back(fault.name);
+  for (const std::string& name : ReferenceNames()) codes.push_back(name);
   return codes;
 }
 

@@ -4,9 +4,9 @@ namespace muster {
 
 namespace {
 
-class Named final : public ServedModel {
+class NamedModel final : public ServedModel {
  public:
-  Named(std::string url, std::string model) : url_(std::move(url)), model_(std::move(model)) {}
+  NamedModel(std::string url, std::string model) : url_(std::move(url)), model_(std::move(model)) {}
   std::string url() const override { return url_; }
   std::string model() const override { return model_; }
 
@@ -19,7 +19,7 @@ class Named final : public ServedModel {
 Result<std::unique_ptr<ServedModel>> NamedEndpoint::Open(const std::string&) {
   if (site_.inference.url.empty())
     return Fail(Code::kNotFound, "the site names no inference endpoint (inference.url)");
-  return std::make_unique<Named>(site_.inference.url, site_.inference.model);
+  return std::make_unique<NamedModel>(site_.inference.url, site_.inference.model);
 }
 
 }  // namespace muster
