@@ -6,7 +6,7 @@
 
 #include "base/strings.h"
 #include "catalogue/embedded.h"
-#include "catalogue/yaml.h"
+#include "yaml/yaml.h"
 
 namespace muster {
 

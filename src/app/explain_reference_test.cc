@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "catalogue/embedded.h"
-#include "catalogue/yaml.h"
+#include "yaml/yaml.h"
 
 namespace muster {
 namespace {
