@@ -31,6 +31,7 @@ constexpr std::array kUses = {
     ProbeUse{2, "infiniband.ibdiagnet", ProbePlace::kFabric, false, "switches"},
     ProbeUse{3, "node.identity", ProbePlace::kEachNode, false, ""},
     ProbeUse{3, "node.services", ProbePlace::kEachNode, false, "nvidia"},
+    ProbeUse{3, "node.software", ProbePlace::kEachNode, false, ""},
     ProbeUse{3, "nvidia_smi.query", ProbePlace::kEachNode, false, "nvidia"},
     ProbeUse{3, "nvidia_smi.nvlink", ProbePlace::kEachNode, false, "nvlink"},
     ProbeUse{3, "nvidia_smi.topo", ProbePlace::kEachNode, false, "nvidia"},

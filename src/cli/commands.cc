@@ -8,6 +8,7 @@
 
 #include "base/strings.h"
 #include "cli/baseline/baseline.h"
+#include "cli/bom/bom.h"
 #include "cli/bringup/bringup.h"
 #include "cli/bundle/bundle.h"
 #include "cli/capture/capture.h"
@@ -53,6 +54,10 @@ constexpr std::array kCommands = {
     Command{"baseline list", "Evidence", "The recorded baselines", BaselineList},
     Command{"bundle", "Evidence", "A run's evidence in one archive", Bundle},
     Command{"capture", "Evidence", "Save what every probe reads, as files", CaptureSite},
+    Command{"bom record", "Evidence", "What every node runs, as CycloneDX JSON", BomRecordFile},
+    Command{"bom diff", "Evidence", "What changed since a record", BomDiffFiles},
+    Command{"bom check", "Evidence", "Drift between nodes, and versions below the minimum",
+            BomCheckSite},
     Command{"lab create", "Lab", "Make a cluster that is played on this machine", LabCreate},
     Command{"lab inject", "Lab", "Put a fault into it", LabInjectFault},
     Command{"lab heal", "Lab", "Take faults out", LabHealFaults},

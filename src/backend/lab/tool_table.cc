@@ -13,7 +13,8 @@ namespace {
 
 std::map<std::string_view, const Tool*> JoinTools() {
   std::map<std::string_view, const Tool*> table;
-  for (const auto tools : {PlainTools(), InfinibandTools(), NvidiaTools(), NcclTools()}) {
+  for (const auto tools :
+       {PlainTools(), SoftwareTools(), InfinibandTools(), NvidiaTools(), NcclTools()}) {
     for (const Tool& tool : tools) table.emplace(tool.program, &tool);
   }
   return table;
@@ -31,7 +32,7 @@ const Tool* FindTool(std::string_view program) {
 
 const LabFile* FindLabFile(std::string_view path) {
   const LabFile* found = nullptr;
-  for (const auto files : {InfinibandFiles(), NvidiaFiles()}) {
+  for (const auto files : {InfinibandFiles(), NvidiaFiles(), SoftwareFiles()}) {
     for (const LabFile& file : files) {
       // A folder is asked for without its last slash, too.
       std::string_view prefix = file.prefix;

@@ -17,5 +17,8 @@ const LabFile* FindLabFile(std::string_view path);
 
 // true, false, hostname, date, uname, uptime: coreutils 9.1 as far as probes ask them.
 std::span<const Tool> PlainTools();
+// dpkg-query, ofed_info, nvidia-ctk; /etc/os-release.
+std::span<const Tool> SoftwareTools();
+std::span<const LabFile> SoftwareFiles();
 
 }  // namespace muster::lab

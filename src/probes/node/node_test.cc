@@ -168,7 +168,8 @@ TEST(NodeProbesTest, HostThatDoesNotAnswerIsUnreachableAndNotHealthy) {
   processes.Otherwise([](const Command&) -> Result<CommandResult> {
     return Fail(Code::kUnavailable, "no route to host");
   });
-  files.Forbid("/proc/modules", Error{Code::kUnavailable, "no route to host", {}, true});
+  for (const char* path : {"/proc/modules", "/proc/sys/kernel/osrelease"})
+    files.Forbid(path, Error{Code::kUnavailable, "no route to host", {}, true});
   for (const Probe& probe : NodeProbes()) {
     const Reading reading =
         probe.collect({"n1", {clock, files, processes, http, random}, Origin::kLive});

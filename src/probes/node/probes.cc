@@ -6,6 +6,7 @@
 
 #include "probes/node/parse.h"
 #include "probes/node/sections.h"
+#include "probes/node/software.h"
 
 namespace muster {
 namespace {
@@ -73,7 +74,7 @@ Reading CollectModules(const HostPorts& ports) {
 }  // namespace
 
 std::span<const Probe> NodeProbes() {
-  static const std::array<Probe, 3> kProbes = {{
+  static const std::array<Probe, 4> kProbes = {{
       {"node.identity",
        "txt",
        {"node.reachable", "node.clock_offset", "node.boot_id"},
@@ -85,6 +86,11 @@ std::span<const Probe> NodeProbes() {
        {"node.peermem", "node.driver_loaded_matches", "node.fabric_manager_matches"},
        CollectModules,
        node::ParseModules},
+      {"node.software",
+       "txt",
+       {"node.kernel", "node.os"},
+       node::CollectSoftware,
+       node::ParseSoftware},
   }};
   return kProbes;
 }

@@ -24,6 +24,7 @@ constexpr std::string_view kDcgmFields =
 constexpr std::string_view kSmi = "nvidia-smi(1), sections of nvidia-smi -q";
 constexpr std::string_view kDriver =
     "NVIDIA driver README; NVML \"Driver/library version mismatch\"";
+constexpr std::string_view kImages = "os-release(5); operator practice: one image a pool";
 constexpr std::string_view kFabricManager = "NVIDIA Fabric Manager user guide";
 constexpr std::string_view kNvlinkCheck =
     "docs.nvidia.com/health-validation/reference/checks/nvlink: inactive links allowed, 0";
@@ -217,6 +218,14 @@ std::vector<FaultKind> MakeTable() {
        false,
        {},
        kDriver},
+      {"image_drift",
+       K::kNode,
+       "one node runs another kernel and operating system image",
+       3,
+       K::kNode,
+       false,
+       {},
+       kImages},
       {"fabric_manager_down",
        K::kNode,
        "the NVSwitch fabric manager is not running",

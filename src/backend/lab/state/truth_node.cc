@@ -25,6 +25,11 @@ NodeTruth NodeNow(const LabState& state, const Node& node, TimePoint now) {
   }
   if (state.Has("module_mismatch", subject)) truth.loaded_driver_version = kOtherDriver;
   if (state.Has("fabric_manager_mismatch", subject)) truth.fabric_manager_version = kOtherDriver;
+  if (state.Has("image_drift", subject)) {
+    truth.kernel = "6.8.0-60-generic";
+    truth.os_version = "22.04.4";
+    truth.container_toolkit_version = "1.17.4";
+  }
   truth.fabric_manager_running = !state.Has("fabric_manager_down", subject);
   truth.peermem_loaded = !state.Has("peermem_missing", subject);
   if (const Fault* fault = state.Find("clock_skew", subject)) {

@@ -43,10 +43,11 @@ std::string Snapshot(const LabState& lab, TimePoint now) {
   std::string out;
   for (const Node& node : lab.cluster.nodes) {
     const NodeTruth n = NodeNow(lab, node, now);
-    out += fmt::format("{} {} {} {} {} {} {} {} {} {} {}\n", node.name, n.reachable,
-                       n.driver_version, n.loaded_driver_version, n.fabric_manager_version,
-                       n.fabric_manager_running, n.peermem_loaded, n.clock_offset.count(),
-                       n.exporter_answers, n.scrape_interval_seconds, n.boot_id);
+    out += fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {}\n", node.name, n.reachable,
+                       n.driver_version, n.kernel, n.os_version, n.container_toolkit_version,
+                       n.loaded_driver_version, n.fabric_manager_version, n.fabric_manager_running,
+                       n.peermem_loaded, n.clock_offset.count(), n.exporter_answers,
+                       n.scrape_interval_seconds, n.boot_id);
     for (const Gpu& gpu : node.gpus) {
       const GpuTruth g = GpuNow(lab, node, gpu.index, now);
       out += fmt::format(
