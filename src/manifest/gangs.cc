@@ -1,0 +1,107 @@
+#include "manifest/gangs.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/strings.h"
+#include "manifest/gangs_internal.h"
+
+namespace muster {
+
+std::string ManifestNote::ToString() const {
+  return fmt::format("{}:{}:{}: {}: {}", file, at.line, at.column, field, what);
+}
+
+std::string LocalQueueName(std::string_view ns, std::string_view name) {
+  return fmt::format("{}/{}", ns.empty() ? "default" : ns, name);
+}
+
+namespace manifest {
+
+void GangReader::Note(const Document& doc, const YamlNode& at, std::string field,
+                      std::string what) {
+  into.notes.push_back({doc.file, at.at, std::move(field), std::move(what)});
+}
+
+void GangReader::NoteRest(const Document& doc, const YamlNode& mapping, std::string_view path,
+                          std::initializer_list<std::string_view> read) {
+  for (const YamlEntry& entry : mapping.entries) {
+    if (entry.value.IsNull() || std::find(read.begin(), read.end(), entry.key) != read.end())
+      continue;
+    Note(doc, entry.value, fmt::format("{}.{}", path, Printable(entry.key)),
+         "read, and not acted on");
+  }
+}
+
+BadAmount GangReader::Bad(const Document& doc) {
+  return [this, &doc](const YamlNode& at, const std::string& what) {
+    into.errors.push_back(fmt::format("{}:{}:{}: {}", doc.file, at.at.line, at.at.column, what));
+  };
+}
+
+int PriorityOf(const Document& doc, const YamlNode& node, bool kueue, GangReader& reader) {
+  const std::string& name = TextOf(node);
+  if (name.empty()) return 0;
+  const auto found = reader.priorities.find(kueue ? "kueue/" + name : name);
+  if (found != reader.priorities.end()) return found->second;
+  reader.Note(doc, node, "priority class " + name,
+              "its value is not in these files; 0 is taken for it");
+  return 0;
+}
+
+std::optional<int64_t> GoDurationMs(std::string_view text) {
+  double ms = 0;
+  size_t at = 0;
+  if (text.empty()) return std::nullopt;
+  while (at < text.size()) {
+    size_t end = at;
+    while (end < text.size() && ((text[end] >= '0' && text[end] <= '9') || text[end] == '.')) ++end;
+    const auto number = ParseDouble(text.substr(at, end - at));
+    if (!number.ok()) return std::nullopt;
+    size_t unit_end = end;
+    while (unit_end < text.size() && text[unit_end] >= 'a' && text[unit_end] <= 'z') ++unit_end;
+    const std::string_view unit = text.substr(end, unit_end - end);
+    const double factor = unit == "h"    ? 3.6e6
+                          : unit == "m"  ? 6e4
+                          : unit == "s"  ? 1e3
+                          : unit == "ms" ? 1
+                          : unit == "us" ? 1e-3
+                          : unit == "ns" ? 1e-6
+                                         : 0;
+    if (factor == 0) return std::nullopt;
+    ms += *number * factor;
+    at = unit_end;
+  }
+  if (!(ms < 9e15)) return std::nullopt;
+  return static_cast<int64_t>(ms);
+}
+
+}  // namespace manifest
+
+Gangs ReadGangs(std::span<const ManifestFile> files) {
+  Gangs gangs;
+  manifest::GangReader reader{gangs, {}};
+  const auto each = [&](auto body) {
+    for (const ManifestFile& file : files) {
+      for (const Document& doc : file.documents) body(doc);
+    }
+  };
+  each([&](const Document& doc) {
+    if (doc.kind == ManifestKind::kPriorityClass ||
+        doc.kind == ManifestKind::kWorkloadPriorityClass) {
+      const int64_t value =
+          std::clamp<int64_t>(IntOf(Key(doc.root, "value"), 0), -2147483648LL, 2147483647LL);
+      const bool kueue = doc.kind == ManifestKind::kWorkloadPriorityClass;
+      reader.priorities[(kueue ? "kueue/" : "") + doc.name] = static_cast<int>(value);
+    }
+  });
+  each([&](const Document& doc) {
+    manifest::ReadQueueObject(doc, reader);
+    manifest::ReadJobObject(doc, reader);
+  });
+  manifest::ReadPodGroups(files, reader);
+  return gangs;
+}
+
+}  // namespace muster

@@ -1,0 +1,32 @@
+// Private to src/manifest: what the readers of jobs and of queues share.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+#include "manifest/gangs.h"
+
+namespace muster::manifest {
+
+struct GangReader {
+  Gangs& into;
+  std::map<std::string, int> priorities;  // by class name; Kueue's as "kueue/<name>"
+
+  void Note(const Document& doc, const YamlNode& at, std::string field, std::string what);
+  // A note for every key of the mapping that is in none of the two lists.
+  void NoteRest(const Document& doc, const YamlNode& mapping, std::string_view path,
+                std::initializer_list<std::string_view> read);
+  BadAmount Bad(const Document& doc);
+};
+
+void ReadQueueObject(const Document& doc, GangReader& reader);
+void ReadJobObject(const Document& doc, GangReader& reader);
+// Pods that name a group, and the groups of all four dialects.
+void ReadPodGroups(std::span<const ManifestFile> files, GangReader& reader);
+int PriorityOf(const Document& doc, const YamlNode& node, bool kueue, GangReader& reader);
+// Milliseconds of a Go duration ("1h30m", "90s"); nothing when it is none.
+std::optional<int64_t> GoDurationMs(std::string_view text);
+TaskGroup GroupOf(const Document& doc, const PodSet& set, GangReader& reader);
+
+}  // namespace muster::manifest
