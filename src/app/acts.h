@@ -8,12 +8,11 @@
 
 #include "app/ledger.h"
 #include "app/progress.h"
+#include "backend/actuator.h"
 #include "model/site.h"
 #include "world/world.h"
 
 namespace muster {
-
-enum class Happened { kYes, kNo, kUnknown };
 
 struct ActsOutcome {
   std::vector<ActRecord> records;
