@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
+#include "cli/advise/advise.h"
 #include "cli/baseline/baseline.h"
 #include "cli/bom/bom.h"
 #include "cli/bringup/bringup.h"
@@ -48,6 +49,8 @@ constexpr std::array kCommands = {
             Check},
     Command{"explain", "Look", "What a code means, offline: why, how measured, source, fix, next",
             ExplainCode},
+    Command{"advise", "Look", "From a failure or a workload to the control that answers it",
+            AdviseControl},
     Command{"verify", "Evidence", "Judge a stored run again, offline", Verify},
     Command{"baseline set", "Evidence", "Record the figures of an accepted run", BaselineSet},
     Command{"baseline diff", "Evidence", "Hold a run against a baseline", BaselineDiff},

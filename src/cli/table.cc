@@ -70,4 +70,25 @@ size_t DisplayWidth(std::string_view text) {
   return width;
 }
 
+std::string Folded(const Context& context, const std::string& text, size_t indent) {
+  const size_t width = static_cast<size_t>(std::max(60, context.width - 2));
+  std::string out, line, word;
+  const auto flush = [&] {
+    if (!line.empty() && indent + line.size() + 1 + word.size() > width) {
+      out += line + "\n" + std::string(indent, ' ');
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+    word.clear();
+  };
+  for (const char c : text + " ") {
+    if (c == ' ' || c == '\n') {
+      if (!word.empty()) flush();
+    } else {
+      word += c;
+    }
+  }
+  return out + line;
+}
+
 }  // namespace muster::cli

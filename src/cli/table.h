@@ -28,6 +28,8 @@ class Table {
 std::string LevelWord(const Context& context, Level level);
 std::string Bold(const Context& context, std::string_view text);
 std::string Dim(const Context& context, std::string_view text);
+// Folded at blanks at the terminal's width, the following lines indented by `indent` columns.
+std::string Folded(const Context& context, const std::string& text, size_t indent);
 // Columns that the text takes on a terminal: escapes are 0, UTF-8 sequences are 1.
 size_t DisplayWidth(std::string_view text);
 

@@ -11,32 +11,6 @@
 
 namespace muster::cli {
 
-namespace {
-
-// Folded at the terminal's width, with the continuation lines under the text.
-std::string Folded(const std::string& text, size_t indent, size_t width) {
-  std::string out, line;
-  std::string word;
-  const auto flush = [&] {
-    if (!line.empty() && indent + line.size() + 1 + word.size() > width) {
-      out += line + "\n" + std::string(indent, ' ');
-      line.clear();
-    }
-    line += (line.empty() ? "" : " ") + word;
-    word.clear();
-  };
-  for (const char c : text + " ") {
-    if (c == ' ' || c == '\n') {
-      if (!word.empty()) flush();
-    } else {
-      word += c;
-    }
-  }
-  return out + line;
-}
-
-}  // namespace
-
 ExitCode ExplainCode(const Invocation& invocation) {
   OutputOptions output;
   std::string code;
@@ -59,9 +33,7 @@ ExitCode ExplainCode(const Invocation& invocation) {
   doc.table = fmt::format("{}  {}\n\n", Bold(context, found->code), found->title);
   for (const auto& [name, text] : found->fields) {
     (*doc.json)[name] = text;
-    doc.table +=
-        fmt::format("  {:<12}  {}\n", name,
-                    Folded(text, 16, static_cast<size_t>(std::max(60, context.width - 2))));
+    doc.table += fmt::format("  {:<12}  {}\n", name, Folded(context, text, 16));
   }
   doc.cases = {{"explain", found->code, Level::kPass, found->title}};
   Emit(context, output, doc);
