@@ -18,6 +18,7 @@
 #include "cli/explain/explain.h"
 #include "cli/gate/gate.h"
 #include "cli/init/init.h"
+#include "cli/kv-fit/kv_fit.h"
 #include "cli/lab/lab.h"
 #include "cli/man/man.h"
 #include "cli/output.h"
@@ -51,6 +52,7 @@ constexpr std::array kCommands = {
             ExplainCode},
     Command{"advise", "Look", "From a failure or a workload to the control that answers it",
             AdviseControl},
+    Command{"kv-fit", "Look", "Does a model's KV cache fit, before it is deployed", KvFitDeploy},
     Command{"verify", "Evidence", "Judge a stored run again, offline", Verify},
     Command{"baseline set", "Evidence", "Record the figures of an accepted run", BaselineSet},
     Command{"baseline diff", "Evidence", "Hold a run against a baseline", BaselineDiff},
