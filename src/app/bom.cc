@@ -42,7 +42,7 @@ void AddFirmware(const HostPorts& ports, const std::string& node, std::vector<Bo
   }
 }
 
-void Order(std::vector<BomItem>& items) {
+void SortItems(std::vector<BomItem>& items) {
   std::sort(items.begin(), items.end(), [](const BomItem& a, const BomItem& b) {
     return std::tie(a.node, a.name) < std::tie(b.node, b.name);
   });
@@ -106,7 +106,7 @@ Result<Bom> RecordBom(SiteContext& context, std::vector<std::string> nodes, Prog
   });
   for (auto& items : found) bom.items.insert(bom.items.end(), items.begin(), items.end());
   for (const auto& [name, value] : site.pins) bom.items.push_back({"", "pin:" + name, value, ""});
-  Order(bom.items);
+  SortItems(bom.items);
   bom.serial = SerialOf(bom);
   return bom;
 }

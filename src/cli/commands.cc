@@ -22,6 +22,7 @@
 #include "cli/lab/lab.h"
 #include "cli/man/man.h"
 #include "cli/output.h"
+#include "cli/preflight/preflight.h"
 #include "cli/schema/schema.h"
 #include "cli/table.h"
 #include "cli/verify/verify.h"
@@ -48,6 +49,7 @@ constexpr std::array kCommands = {
     Command{"gate waive", "Bring-up", "Open a gate by name, with reason and expiry", GateWaive},
     Command{"check", "Look", "Judge the site as it is now, or a captured folder; reads only",
             Check},
+    Command{"preflight", "Look", "Right before an expensive job: seven quick checks", PreflightJob},
     Command{"explain", "Look", "What a code means, offline: why, how measured, source, fix, next",
             ExplainCode},
     Command{"advise", "Look", "From a failure or a workload to the control that answers it",
