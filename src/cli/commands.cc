@@ -23,6 +23,7 @@
 #include "cli/man/man.h"
 #include "cli/output.h"
 #include "cli/preflight/preflight.h"
+#include "cli/sched/replay.h"
 #include "cli/schema/schema.h"
 #include "cli/table.h"
 #include "cli/verify/verify.h"
@@ -72,6 +73,8 @@ constexpr std::array kCommands = {
     Command{"lab exec", "Lab", "Run a command on a lab host", LabExecCommand},
     Command{"lab exam", "Lab", "Every fault in turn: which gate notices, whom it names",
             LabRunExam},
+    Command{"sched replay", "Schedule",
+            "A published trace through a packing policy: allocation against load", SchedReplay},
     Command{"schema", "Help", "JSON schemas of -o json", Schema},
     Command{"completion", "Help", "Completions for bash, zsh, fish", Completion},
     Command{"man", "Help", "The manual page", Man},

@@ -37,7 +37,7 @@ began=$SECONDS
 judge() {
   local name=$1; shift
   "$tools/muster_sched_generate" "$@" >"$work/script" || { echo "FAIL $name: generator"; failed=$((failed + 1)); return; }
-  timeout 60 "$muster" sched simulate --script "$work/script" --out "$work/decisions" 2>"$work/errors"
+  timeout 60 "$muster" sched simulate "$work/script" --decisions "$work/decisions" >/dev/null 2>"$work/errors"
   local rc=$?
   if [ $rc -ne 0 ]; then
     echo "FAIL $name ($*): simulate exit $rc: $(head -c 200 "$work/errors")"
@@ -53,7 +53,7 @@ judge() {
     return
   fi
   if [ $((count % 20)) -eq 0 ]; then
-    "$muster" sched simulate --script "$work/script" --out "$work/again" 2>/dev/null
+    "$muster" sched simulate "$work/script" --decisions "$work/again" >/dev/null 2>&1
     cmp -s "$work/decisions" "$work/again" || { echo "FAIL $name: two runs differ"; failed=$((failed + 1)); return; }
   fi
   passed=$((passed + 1))
