@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "app/derive.h"
+#include "app/pool.h"
 #include "base/strings.h"
 #include "catalogue/embedded.h"
 #include "measure/collective/sweep.h"
@@ -383,14 +384,14 @@ AdmissionAnswer FitsNuma(const Job& job, const std::vector<Node>& nodes) {
     if (gpus == 0) continue;
     bool fits = false, known = false;
     std::set<int64_t> valid;
+    KubeletPolicy strict;
+    strict.policy = "single-numa-node";
     for (const Node& node : nodes) {
-      std::map<int, int64_t> domains;
-      for (const Gpu& gpu : node.gpus) ++domains[gpu.numa];
-      if (domains.empty()) continue;
+      if (node.gpus.empty()) continue;
+      const auto shapes = ShapesOf(node, strict);
+      if (!shapes.ok()) continue;
       known = true;
-      for (const auto& [domain, count] : domains) {
-        for (int64_t n = 1; n <= count; ++n) valid.insert(n);
-      }
+      valid.insert(shapes->valid.begin(), shapes->valid.end());
       valid.insert(static_cast<int64_t>(node.gpus.size()));
     }
     fits = valid.contains(gpus);

@@ -29,6 +29,7 @@ std::vector<Node> Nodes(int count, int domains, int gpus_a_domain) {
   for (int i = 0; i < count; ++i) {
     Node& node = nodes[static_cast<size_t>(i)];
     node.name = "n" + std::to_string(i);
+    node.numa_domains = domains;
     for (int g = 0; g < domains * gpus_a_domain; ++g) {
       Gpu gpu;
       gpu.index = g;

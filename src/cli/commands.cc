@@ -22,6 +22,7 @@
 #include "cli/lab/lab.h"
 #include "cli/man/man.h"
 #include "cli/output.h"
+#include "cli/pool/pool.h"
 #include "cli/preflight/preflight.h"
 #include "cli/sched/replay.h"
 #include "cli/schema/schema.h"
@@ -50,6 +51,8 @@ constexpr std::array kCommands = {
     Command{"gate waive", "Bring-up", "Open a gate by name, with reason and expiry", GateWaive},
     Command{"check", "Look", "Judge the site as it is now, or a captured folder; reads only",
             Check},
+    Command{"pool", "Look", "NUMA domains, nearest adapters, valid shapes of a pool",
+            PoolReadiness},
     Command{"preflight", "Look", "Right before an expensive job: seven quick checks", PreflightJob},
     Command{"explain", "Look", "What a code means, offline: why, how measured, source, fix, next",
             ExplainCode},
