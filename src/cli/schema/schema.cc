@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/output.h"
+#include "cli/schema/look_kinds.h"
 
 namespace muster::cli {
 
@@ -166,7 +167,9 @@ ExitCode Schema(const Invocation& invocation) {
   Context& context = invocation.context;
   Json all = Json::object();
   std::vector<std::string> names;
-  for (auto& [name, schema] : Kinds()) {
+  auto kinds = Kinds();
+  for (auto& more : LookKinds()) kinds.push_back(std::move(more));
+  for (auto& [name, schema] : kinds) {
     names.push_back(name);
     schema["properties"]["apiVersion"] = {{"const", "muster/v1"}};
     schema["properties"]["kind"] = {{"const", name}};
