@@ -24,9 +24,11 @@
 #include "cli/output.h"
 #include "cli/pool/pool.h"
 #include "cli/preflight/preflight.h"
+#include "cli/sched/plot.h"
 #include "cli/sched/replay.h"
 #include "cli/schema/schema.h"
 #include "cli/table.h"
+#include "cli/top/top.h"
 #include "cli/verify/verify.h"
 #include "cli/version/version.h"
 
@@ -76,8 +78,11 @@ constexpr std::array kCommands = {
     Command{"lab exec", "Lab", "Run a command on a lab host", LabExecCommand},
     Command{"lab exam", "Lab", "Every fault in turn: which gate notices, whom it names",
             LabRunExam},
+    Command{"sched plot", "Schedule", "A cluster script and its decisions as a picture", SchedPlot},
     Command{"sched replay", "Schedule",
             "A published trace through a packing policy: allocation against load", SchedReplay},
+    Command{"top", "Schedule", "One moment of a cluster script: use, queues, waits, who sits where",
+            Top},
     Command{"schema", "Help", "JSON schemas of -o json", Schema},
     Command{"completion", "Help", "Completions for bash, zsh, fish", Completion},
     Command{"man", "Help", "The manual page", Man},

@@ -73,6 +73,20 @@ struct Kind {
 std::vector<std::pair<std::string, Json>> Kinds() {
   const Json figures = {{"type", "object"}};
   return {
+      {"SchedTop", Object({{"t", kInteger},
+                           {"gpus", kNumber},
+                           {"gpus_in_use", kNumber},
+                           {"gpus_idle_beside_others", kNumber},
+                           {"gpus_waited_for", kNumber},
+                           {"jobs_running", kInteger},
+                           {"jobs_waiting", kInteger},
+                           {"queues", ListOf(Object({{"queue", kText},
+                                                     {"gpus_in_use", kNumber},
+                                                     {"jobs_waiting", kInteger},
+                                                     {"longest_wait_ms", kInteger},
+                                                     {"median_wait_ms", kInteger}},
+                                                    {"queue", "gpus_in_use"}))}},
+                          {"t", "gpus", "gpus_in_use", "queues"})},
       {"SchedReplay", Object({{"origin", {{"const", "rehearsed"}}},
                               {"format", kText},
                               {"policy", kText},
