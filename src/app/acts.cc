@@ -131,6 +131,7 @@ Result<ActsOutcome> DoActs(const std::vector<Act>& acts, const std::vector<ActRe
   ActsOutcome outcome;
   for (const Act& act : acts) {
     if (act.gate != gate) continue;
+    if (progress.Stopped()) return outcome;  // whoever stopped looks no further
     progress.Note(fmt::format("act: {}", act.name));
     TRY(Step step, DoOne(act, Earlier(earlier, act), gate, approve_destructive, ledger, processes));
     outcome.records.push_back(step.record);

@@ -1,6 +1,7 @@
-// Bring-up: the eight gates in order. Each is acted for (if the site says so), observed, proven,
-// judged, localised when it fails, and written to the ledger before the next one is touched.
-// Nothing advances past a gate that did not open.
+// Bring-up: the eight gates in order. Each is acted for (if the site says so),
+// observed, proven, judged, localised when it fails, and written to the ledger
+// before the next one is touched. Nothing advances past a gate that did not
+// open.
 #pragma once
 
 #include <memory>
@@ -24,13 +25,14 @@ struct SiteContext {
   std::unique_ptr<Hosts> hosts;
   std::unique_ptr<Jobs> jobs;
   std::unique_ptr<Endpoints> endpoints;
+  std::vector<std::string> own_training = {};  // ProofContext::own_training
 
   const Site& site() const { return file->site; }
 };
 struct OpenOptions {
-  std::string self_binary;  // path of muster itself: the lab's ranks are processes of it
-  bool modelled_telemetry =
-      false;  // lab: answer Prometheus from the model, start nothing (exam, very large labs)
+  std::string self_binary;          // path of muster itself: the lab's ranks are processes of it
+  bool modelled_telemetry = false;  // lab: answer Prometheus from the model,
+                                    // start nothing (exam, very large labs)
 };
 Result<SiteContext> OpenSite(const std::string& site_file, World world, const OpenOptions& options);
 
@@ -44,12 +46,13 @@ struct BringupOptions {
   bool look_only = false;  // no acts, no proofs, nothing that loads a GPU: what `watch` does
 };
 
-// One gate, looked at now: what applies is judged, suspects are named. No acts. Used by run, check
-// and watch.
+// One gate, looked at now: what applies is judged, suspects are named. No acts.
+// Used by run, check and watch.
 GateResult JudgeGate(const SiteContext& context, int gate, const std::vector<std::string>& nodes,
                      const Evidence& evidence, TimePoint now);
-// A look without proofs leaves out, before judging, the criteria that only a proof can answer, and
-// says so; a gate of which nothing is left then is UNKNOWN.
+// A look without proofs leaves out, before judging, the criteria that only a
+// proof can answer, and says so; a gate of which nothing is left then is
+// UNKNOWN.
 enum class Proofs { kRun, kNotRun };
 GateResult JudgeEvidence(const Site& site, const Catalogue& catalogue, int gate,
                          const std::vector<std::string>& nodes, const Observations& observations,
@@ -59,14 +62,15 @@ Evidence LookAtGate(SiteContext& context, int gate, const std::vector<std::strin
                     const std::string& run, bool with_proofs, bool keep_readings,
                     Progress& progress);
 
-// Runs the gates under the site's lock; kConflict names the run that holds it. The ledger is closed
-// when it returns a Run.
+// Runs the gates under the site's lock; kConflict names the run that holds it.
+// The ledger is closed when it returns a Run; kCancelled, with the ledger whole
+// and open, when the progress said Stopped.
 Result<Run> RunBringup(SiteContext& context, const BringupOptions& options, Progress& progress);
 // Continues the newest run that is not closed; kNotFound when there is none.
 Result<Run> ResumeBringup(SiteContext& context, const BringupOptions& options, Progress& progress);
 
-// The site's standing: for each gate its newest result over all runs, whether it is stale, and what
-// opens it.
+// The site's standing: for each gate its newest result over all runs, whether
+// it is stale, and what opens it.
 struct GateStatus {
   int gate = 0;
   std::string name;
@@ -87,7 +91,8 @@ struct SiteStatus {
 };
 Result<SiteStatus> StatusOf(const SiteContext& context);
 
-// What a run would do, without doing it: acts rendered, reads and proofs listed, criteria counted.
+// What a run would do, without doing it: acts rendered, reads and proofs
+// listed, criteria counted.
 struct GatePlan {
   int gate = 0;
   std::string name;
@@ -101,8 +106,8 @@ struct GatePlan {
 Result<std::vector<GatePlan>> PlanBringup(const SiteContext& context,
                                           const BringupOptions& options);
 
-// Judges a stored run again from its raw readings. `differences` is empty when every verdict came
-// out the same.
+// Judges a stored run again from its raw readings. `differences` is empty when
+// every verdict came out the same.
 struct Verification {
   size_t gates = 0, verdicts = 0, readings = 0;
   std::vector<std::string> differences;

@@ -56,6 +56,7 @@ class Runner {
 
   Status Gates(std::map<int, bool> open, const std::vector<Waiver>& waivers) {
     for (int gate = run_.header.from; gate <= run_.header.to; ++gate) {
+      TRY_VOID(GoOn(gate));
       const GateRecord* done = run_.Find(gate);
       if (done == nullptr || !done->result) TRY_VOID(OneGate(gate, open, waivers));
       open[gate] = run_.Find(gate)->result->open();
@@ -64,6 +65,16 @@ class Runner {
   }
 
  private:
+  // Between two writes of the ledger a run may stop: what was written is whole, and `resume` looks
+  // again at the gate that was not judged.
+  Status GoOn(int gate) const {
+    if (!progress_.Stopped()) return {};
+    return Fail(Code::kCancelled,
+                fmt::format("run {} was interrupted at gate {}; what was judged stands. Continue "
+                            "with: muster bringup resume --site {}",
+                            run_.header.run, gate, context_.paths.site_file));
+  }
+
   Status OneGate(int gate, const std::map<int, bool>& open, const std::vector<Waiver>& waivers) {
     const Clock& clock = context_.world.clock;
     const GateInfo* info = context_.catalogue->Gate(gate);
@@ -83,6 +94,7 @@ class Runner {
           DoActs(context_.site().acts, earlier, gate, options_.approve_destructive, ledger_,
                  context_.world.processes, progress_));
       record.acts = acts.records;
+      TRY_VOID(GoOn(gate));
       blocked = acts.blocked_by;
     }
     GateResult result = Blocked(gate, blocked, clock.Now());
@@ -90,6 +102,7 @@ class Runner {
     if (blocked.empty()) {
       record.evidence = LookAtGate(context_, gate, run_.header.nodes, run_.header.run,
                                    !run_.header.look_only, options_.keep_readings, progress_);
+      TRY_VOID(GoOn(gate));  // a look that was cut short is not judged
       TRY_VOID(ledger_.Seen(gate, record.evidence));
       result = JudgeEvidence(context_.site(), *context_.catalogue, gate, run_.header.nodes,
                              record.evidence.All(), clock.Now(),
@@ -188,6 +201,7 @@ Result<Run> RunBringup(SiteContext& context, const BringupOptions& options, Prog
                             options.from, options.to));
   }
   Run run;
+  TRY(run.header.nodes, NodesOf(context, options));  // before anything is made
   run.header.run = NewRunName(context.world.clock.Now(), context.world.random);
   TRY(auto lock, LockSite(context, run.header.run));
   run.header.site_name = context.site().name;
@@ -199,7 +213,6 @@ Result<Run> RunBringup(SiteContext& context, const BringupOptions& options, Prog
   run.header.from = options.from;
   run.header.to = options.to;
   run.header.look_only = options.look_only;
-  TRY(run.header.nodes, NodesOf(context, options));
   run.header.scope = options.scope;
   // A run over some of the nodes says nothing of the whole site, whatever it is called.
   if (run.header.scope.empty() && run.header.nodes.size() < context.site().cluster.nodes.size()) {

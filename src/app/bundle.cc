@@ -56,6 +56,16 @@ std::string PaxRecord(std::string_view key, std::string_view value) {
   return fmt::format("{} {}={}\n", length, key, value);
 }
 
+// A mistyped path is told before anything is read; no folder is made for it.
+Status CheckFolderOf(Files& files, const std::string& out) {
+  const size_t slash = out.rfind('/');
+  if (slash == std::string::npos || slash == 0) return {};
+  const std::string folder = out.substr(0, slash);
+  const auto info = files.Stat(folder);
+  if (info.ok() && info->is_directory) return {};
+  return Fail(Code::kInvalid, fmt::format("--out {}: there is no folder {}", out, folder));
+}
+
 }  // namespace
 
 std::string TarOf(const std::vector<BundleEntry>& entries) {
@@ -71,6 +81,7 @@ std::string TarOf(const std::vector<BundleEntry>& entries) {
 
 Result<std::vector<std::string>> WriteBundle(World& world, const SitePaths& paths,
                                              const std::string& run, const std::string& out) {
+  TRY_VOID(CheckFolderOf(world.files, out));
   TRY(const Run stored,
       ReadLedger(world.files, paths.Ledger(run)).Context(fmt::format("run {}", run)));
   TRY(std::string ledger, world.files.Read(paths.Ledger(run)));
@@ -82,6 +93,7 @@ Result<std::vector<std::string>> WriteBundle(World& world, const SitePaths& path
   entries.push_back({root + "ledger", std::move(ledger)});
   for (const auto& [path, name] :
        {std::pair{paths.Signatures(), "signatures.json"},
+        std::pair{paths.state + "/changes.json", "changes.json"},
         std::pair{paths.RunFolder(run) + "/report.html", "report.html"}}) {
     if (auto text = world.files.Read(path); text.ok())
       entries.push_back({root + name, std::move(*text)});

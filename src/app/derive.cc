@@ -2,19 +2,23 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <set>
 
 #include <fmt/format.h>
 
+#include "app/proofs.h"
 #include "base/digest.h"
+#include "base/strings.h"
 
 namespace muster {
 
 namespace {
 
-Observation DerivedFrom(const Observation& parent, Subject subject, std::string_view fact,
-                        Value value, Unit unit, std::string excerpt) {
+Observation DerivedFrom(const Observation& parent, Origin origin, Subject subject,
+                        std::string_view fact, Value value, Unit unit, std::string excerpt) {
   Observation derived = parent;
+  derived.origin = origin;
   derived.subject = std::move(subject);
   derived.fact = fact;
   derived.seen = std::move(value);
@@ -23,31 +27,40 @@ Observation DerivedFrom(const Observation& parent, Subject subject, std::string_
   return derived;
 }
 
-// Links that the fabric has and the inventory does not, and links that it should have and does not.
+// Links that the fabric has and the inventory does not, and links that it
+// should have and does not.
 void CompareLinks(const Site& site, const Observations& seen, Observations& out) {
-  const Observation* any = nullptr;
-  std::set<std::string> found, expected;
+  const Observation* newest = nullptr;
+  Origin origin = Origin::kLive;
+  std::set<std::string> found, spoken_of, expected;
   for (const Observation& o : seen) {
-    if (o.fact == "link.present" && o.value() != nullptr) {
-      any = &o;
-      found.insert(o.subject.id);
-    }
+    if (o.fact != "link.present") continue;
+    spoken_of.insert(o.subject.id);
+    const bool* present = o.value() == nullptr ? nullptr : std::get_if<bool>(o.value());
+    if (present == nullptr) continue;
+    if (newest == nullptr || newest->observed_at < o.observed_at) newest = &o;
+    origin = std::max(origin, o.origin);  // declared in the order live, replayed, rehearsed
+    if (*present) found.insert(o.subject.id);
   }
-  if (any == nullptr) return;  // nothing was discovered: the criteria say "not observed"
+  if (newest == nullptr) return;  // nothing was discovered: the criteria say "not observed"
   for (const Link& link : site.cluster.links) expected.insert(link.Id().id);
   std::string first;
   int64_t unexpected = 0;
   for (const std::string& id : found) {
-    if (expected.contains(id)) continue;
-    if (unexpected++ == 0) first = id;
+    if (!expected.contains(id) && unexpected++ == 0) first = id;
   }
+  const std::string parents = fmt::format("from link.present of {} links", found.size());
   out.push_back(DerivedFrom(
-      *any, {SubjectKind::kFabric, "fabric"}, "fabric.unexpected_links", unexpected, Unit::kCount,
-      unexpected == 0 ? "every discovered link is in the inventory" : "first: " + first));
+      *newest, origin, {SubjectKind::kFabric, "fabric"}, "fabric.unexpected_links", unexpected,
+      Unit::kCount,
+      unexpected == 0 ? fmt::format("{}: all are in the inventory", parents)
+                      : fmt::format("{}: not in the inventory, first: {}", parents, first)));
+  // A link of which something was said, also that it is not known, is not
+  // missing.
   for (const std::string& id : expected) {
-    if (!found.contains(id)) {
-      out.push_back(DerivedFrom(*any, {SubjectKind::kLink, id}, "link.present", false, Unit::kNone,
-                                "not among the discovered links"));
+    if (!spoken_of.contains(id)) {
+      out.push_back(DerivedFrom(*newest, origin, {SubjectKind::kLink, id}, "link.present", false,
+                                Unit::kNone, parents + ": not among them"));
     }
   }
 }
@@ -57,8 +70,11 @@ struct Component {
 };
 constexpr std::array kComponents = {
     Component{"node.driver_version", "driver"},
+    Component{"node.kernel", "kernel"},
+    Component{"node.os", "image"},
     Component{"node.cuda_version", "cuda"},
     Component{"hca.firmware", "firmware"},
+    Component{"node.fabric_manager_version", "fabric_manager"},
     Component{"nccl.version", "nccl"},
 };
 
@@ -89,19 +105,25 @@ Observations Derive(const Site& site, int gate, const std::vector<std::string>&,
 
 std::map<std::string, std::string> ComponentsOf(const Observations& seen) {
   std::map<std::string, std::set<std::string>> values;
-  std::set<std::string> links;
+  std::set<std::string> links, budgets;
   for (const Observation& o : seen) {
     if (o.value() == nullptr) continue;
     if (o.fact == "link.present") {
-      if (std::get<bool>(*o.value())) links.insert(o.subject.id);
+      const bool* present = std::get_if<bool>(o.value());
+      if (present != nullptr && *present) links.insert(o.subject.id);
       continue;
     }
+    // The figures that were signed, not the signature: a renewal of the same
+    // figures changes nothing.
+    if (o.fact == "facility.used_ratio")
+      budgets.insert(fmt::format("{} {}", o.subject.id, FormatValue(*o.value(), o.unit)));
     for (const Component& c : kComponents) {
       if (o.fact == c.fact) values[std::string(c.name)].insert(FormatValue(*o.value(), o.unit));
     }
   }
   std::map<std::string, std::string> components;
   for (const auto& [name, set] : values) components[name] = fmt::format("{}", fmt::join(set, ", "));
+  if (!budgets.empty()) components["facility"] = fmt::format("{}", fmt::join(budgets, ", "));
   if (!links.empty())
     components["topology"] = Sha256Hex(fmt::format("{}", fmt::join(links, "\n"))).substr(0, 16);
   return components;
@@ -112,9 +134,11 @@ std::map<std::string, Quantity> FiguresOf(const Observations& seen) {
   for (const Observation& o : seen) {
     if (o.value() == nullptr) continue;
     const double* number = std::get_if<double>(o.value());
-    if (number == nullptr) continue;
+    if (number == nullptr || !std::isfinite(*number)) continue;
+    const bool own_job = o.origin == Origin::kLive && o.source != nullptr &&
+                         StartsWith(o.source->command, kOwnSmallJob);
     for (const Figure& f : kFigures) {
-      if (o.fact != f.fact) continue;
+      if (o.fact != f.fact || own_job) continue;
       const auto [at, fresh] = figures.try_emplace(std::string(f.name), Quantity{*number, o.unit});
       if (!fresh)
         at->second.value = f.worst_is_least ? std::min(at->second.value, *number)

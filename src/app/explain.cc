@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "app/explain_reference.h"
+#include "app/glossary.h"
 #include "app/lab_cases.h"
 #include "base/strings.h"
 #include "catalogue/catalogue.h"
@@ -81,35 +82,50 @@ Explanation OfCriterion(const Criterion& c) {
   return e;
 }
 
+// The lines of one entry of a faults file: from its "- {id: xid-79," to the next entry. Reading the
+// whole file for one of its entries takes twenty times as long.
+std::string_view EntryText(std::string_view file, std::string_view id) {
+  const std::string head = fmt::format("\n- {{id: {},", id);
+  const size_t begin = file.find(head);
+  if (begin == std::string_view::npos) return {};
+  const std::string_view rest = file.substr(begin + 1);
+  // Lines of the entry are indented; what begins in the first column is the next thing.
+  for (size_t end = rest.find('\n'); end != std::string_view::npos;
+       end = rest.find('\n', end + 1)) {
+    if (end + 1 < rest.size() && rest[end + 1] != ' ') return rest.substr(0, end + 1);
+  }
+  return rest;
+}
+
 // "XID-79", "SXID-12028": an entry of the faults files, as flat text.
 std::optional<Explanation> OfXid(const std::string& code) {
   const bool sxid = StartsWith(code, "SXID-");
   const auto number = ParseInt(std::string_view(code).substr(sxid ? 5 : 4));
-  const auto text = FindEmbedded(sxid ? "faults/sxids.yaml" : "faults/xids.yaml");
-  if (!number.ok() || !text) return std::nullopt;
-  const auto root = ParseYaml(*text, "catalogue");
-  if (!root.ok()) return std::nullopt;
-  const YamlNode* list = &*root;
-  if (root->kind == YamlNode::Kind::kMapping) {
-    for (const YamlEntry& entry : root->entries) {
-      if (entry.value.kind == YamlNode::Kind::kSequence) list = &entry.value;
-    }
+  const auto file = FindEmbedded(sxid ? "faults/sxids.yaml" : "faults/xids.yaml");
+  if (!number.ok() || !file) return std::nullopt;
+  const auto root = ParseYaml(
+      EntryText(*file, fmt::format("{}-{}", sxid ? "sxid" : "xid", *number)), "catalogue");
+  if (!root.ok() || root->items.empty()) return std::nullopt;
+  Explanation e{code, "", sxid ? "sxid" : "xid", {}};
+  for (const YamlEntry& entry : root->items.front().entries) {
+    if (entry.key == "code" || entry.key == "id") continue;
+    std::string value = entry.value.text;
+    for (const YamlNode& part : entry.value.items) value += (value.empty() ? "" : ", ") + part.text;
+    if (entry.key == "meaning" || (entry.key == "mnemonic" && e.title.empty())) e.title = value;
+    AddField(e, entry.key, value);
   }
-  for (const YamlNode& item : list->items) {
-    const YamlNode* which = item.Find("code");
-    if (which == nullptr || which->text != std::to_string(*number)) continue;
-    Explanation e{code, "", sxid ? "sxid" : "xid", {}};
-    for (const YamlEntry& entry : item.entries) {
-      if (entry.key == "code") continue;
-      std::string value = entry.value.text;
-      for (const YamlNode& part : entry.value.items)
-        value += (value.empty() ? "" : ", ") + part.text;
-      if (entry.key == "meaning" || (entry.key == "mnemonic" && e.title.empty())) e.title = value;
-      AddField(e, entry.key, value);
-    }
-    return e;
+  return e;
+}
+
+Explanation OfTerm(const GlossaryTerm& term) {
+  Explanation e{term.name, term.meaning, "term", {}};
+  std::vector<std::string> others;
+  for (const std::string& name : term.names) {
+    if (name != term.name) others.push_back(name);
   }
-  return std::nullopt;
+  AddField(e, "also", Join(others, ", "));
+  AddField(e, "about", term.section);
+  return e;
 }
 
 }  // namespace
@@ -160,6 +176,7 @@ Result<Explanation> Explain(const std::string& asked) {
     AddField(e, "unit", std::string(ToString(fact->unit)));
     return e;
   }
+  if (const auto term = FindTerm(asked)) return OfTerm(*term);
   const auto near = Nearest(code, ExplainableCodes());
   return Fail(Code::kNotFound, fmt::format("nothing is known of \"{}\"{}", asked,
                                            near ? fmt::format("; did you mean {}?", *near) : ""));
@@ -174,6 +191,8 @@ std::vector<std::string> ExplainableCodes() {
   for (const FactInfo& fact : (*catalogue)->facts) codes.push_back(fact.id);
   for (const LabFaultInfo& fault : LabFaults()) codes.push_back(fault.name);
   for (const std::string& name : ReferenceNames()) codes.push_back(name);
+  for (const GlossaryTerm& term : Glossary())
+    codes.insert(codes.end(), term.names.begin(), term.names.end());
   return codes;
 }
 

@@ -11,6 +11,7 @@
 #include "app/site_state.h"
 #include "backend/host/host_site.h"
 #include "backend/lab/state/lab_state.h"
+#include "base/strings.h"
 #include "probes/facility/signoff.h"
 
 namespace muster {
@@ -23,7 +24,10 @@ Status RefuseExisting(Files& files, const std::string& out, bool force) {
   return {};
 }
 
+// The text is read back before a byte is written: nobody is left with a file that no command takes.
 Status WriteSite(Files& files, const std::string& out, const std::string& text) {
+  if (auto site = ParseSite(text, out); !site.ok())
+    return Fail(Error(site.error()).Context("this site file would not be read back; not written"));
   TRY_VOID(files.MakeFolders(PathsOf(out).folder));
   return files.WriteAtomic(out, text);
 }
@@ -103,6 +107,37 @@ Node Found(Node node, const Observations& seen, std::vector<std::string>& notes,
   return node;
 }
 
+// "ops@gpu-01.example:22" is reached as it is and called gpu-01; what is an address alone gets a
+// name by its number.
+std::string NameOf(const std::string& address, size_t number) {
+  std::string called =
+      address.substr(address.find('@') == std::string::npos ? 0 : address.find('@') + 1);
+  const bool ipv6 = StartsWith(called, "[") || std::count(called.begin(), called.end(), ':') > 1;
+  called = called.substr(0, called.find_first_of(".:"));
+  const bool numeric = called.find_first_not_of("0123456789") == std::string::npos;
+  return ipv6 || numeric ? fmt::format("host-{}", number) : called;
+}
+
+Result<std::vector<Node>> NodesAt(const std::vector<std::string>& addresses) {
+  std::vector<Node> nodes;
+  for (const std::string& address : addresses) {
+    Node node;
+    node.name = NameOf(address, nodes.size());
+    node.address = address;
+    const auto same = std::find_if(nodes.begin(), nodes.end(),
+                                   [&](const Node& other) { return other.name == node.name; });
+    if (same != nodes.end()) {
+      return Fail(
+          Code::kInvalid,
+          fmt::format("--hosts: {} and {} would both be called {}; give one of them another "
+                      "name in ~/.ssh/config (Host ...) and name it here by that",
+                      Printable(same->address), Printable(address), Printable(node.name)));
+    }
+    nodes.push_back(std::move(node));
+  }
+  return nodes;
+}
+
 }  // namespace
 
 Status InitLab(World& world, const std::string& out, const std::string& name,
@@ -133,19 +168,8 @@ Result<std::vector<std::string>> InitHost(World& world, const std::string& out,
   Site site;
   site.kind = SiteKind::kHost;
   site.name = name.empty() ? "site" : name;
-  for (const std::string& address :
-       addresses.empty() ? std::vector<std::string>{"localhost"} : addresses) {
-    Node node;
-    // "ops@gpu-01.example:22" is reached as it is and called gpu-01.
-    std::string called =
-        address.substr(address.find('@') == std::string::npos ? 0 : address.find('@') + 1);
-    called = called.substr(0, called.find_first_of(".:"));
-    node.name = called.find_first_not_of("0123456789") == std::string::npos
-                    ? "host-" + std::to_string(site.cluster.nodes.size())
-                    : called;
-    node.address = address;
-    site.cluster.nodes.push_back(std::move(node));
-  }
+  TRY(site.cluster.nodes,
+      NodesAt(addresses.empty() ? std::vector<std::string>{"localhost"} : addresses));
   input.name = site.name;
   input.nodes = look || !addresses.empty() ? site.cluster.nodes : std::vector<Node>{};
   if (look) {

@@ -1,4 +1,5 @@
-// How one gate is looked at and judged: shared by run, check, watch, the exam and replay.
+// How one gate is looked at and judged: shared by run, check, watch, the exam
+// and replay.
 #include <algorithm>
 #include <set>
 
@@ -13,7 +14,8 @@ namespace muster {
 
 namespace {
 
-// A level-3 diagnostic takes the GPUs for minutes: only a run that was asked for does that.
+// A level-3 diagnostic takes the GPUs for minutes: only a run that was asked
+// for does that.
 bool LoadsGpus(const Probe& probe) { return probe.id == "dcgm.diag"; }
 
 // Facts that are known only by starting something (catalogue/facts.yaml, `by`).
@@ -38,7 +40,7 @@ Evidence LookAtGate(SiteContext& context, int gate, const std::vector<std::strin
   progress.GateBegins(gate, info == nullptr ? "" : info->name, reads.size());
   Evidence evidence = Observe(*context.hosts, reads, {keep_readings, context.site().window},
                               context.world.clock, progress);
-  if (with_proofs) {
+  if (with_proofs && !progress.Stopped()) {
     const ProofContext proof{context.site(),
                              *context.hosts,
                              *context.jobs,
@@ -47,7 +49,8 @@ Evidence LookAtGate(SiteContext& context, int gate, const std::vector<std::strin
                              progress,
                              nodes,
                              context.paths.RunFolder(run),
-                             run};
+                             run,
+                             context.own_training};
     evidence.Append(ProveGate(gate, proof));
   }
   Observations derived = Derive(context.site(), gate, nodes, evidence.observations);
@@ -83,7 +86,8 @@ GateResult JudgeEvidence(const Site& site, const Catalogue& catalogue, int gate,
       left_out = true;
       result.not_applicable.push_back(
           {criterion.code, criterion.title,
-           "takes a proof or a load test, which a look does not start: muster bringup run"});
+           "takes a proof or a load test, which a look does not start: muster "
+           "bringup run"});
       continue;
     }
     for (const Subject& subject : SubjectsFor(criterion, site, nodes, index)) {
@@ -91,8 +95,8 @@ GateResult JudgeEvidence(const Site& site, const Catalogue& catalogue, int gate,
     }
   }
   result.level = Combine(result.verdicts);
-  // A gate of which nothing applies (a workstation has no fabric) is open because that was decided,
-  // and said, before looking.
+  // A gate of which nothing applies (a workstation has no fabric) is open
+  // because that was decided, and said, before looking.
   if (result.verdicts.empty() && !result.not_applicable.empty() && !left_out)
     result.level = Level::kPass;
   result.suspects = FindSuspects(result.verdicts, catalogue, site);

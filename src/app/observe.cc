@@ -75,6 +75,7 @@ Evidence Observe(Hosts& hosts, std::span<const PlannedRead> reads, const Observe
     std::vector<Slot> slots(wanted.size());
     ForEachParallel(wanted.size(), hosts.Parallel(), [&](size_t i) {
       const PlannedRead& read = *wanted[i];
+      if (progress.Stopped()) return;  // whoever stopped does not use the result
       auto ports = hosts.At(read.host);
       slots[i].reading =
           ports.ok() ? read.probe->collect(*ports) : Unreachable(read, ports.error(), clock);
@@ -96,6 +97,7 @@ Evidence Observe(Hosts& hosts, std::span<const PlannedRead> reads, const Observe
   evidence.Append(round(once));
   if (!twice.empty()) {
     const Duration passed = clock.Monotonic() - began;
+    if (progress.Stopped()) return evidence;
     if (passed < options.window) clock.SleepFor(options.window - passed);
     evidence.Append(round(twice));
   }

@@ -35,6 +35,7 @@ struct ObserveOptions {
 
 // Reads everything planned, `hosts.Parallel()` hosts at a time; a host that does not answer gives
 // Unobserved, never an error. The order of the result does not depend on which host answered first.
+// Once the progress says Stopped, nothing more is read and the result is not to be judged.
 Evidence Observe(Hosts& hosts, std::span<const PlannedRead> reads, const ObserveOptions& options,
                  Clock& clock, Progress& progress);
 

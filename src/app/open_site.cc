@@ -1,4 +1,5 @@
-// From a site file to its hosts and jobs: the one place where a kind of site becomes a backend.
+// From a site file to its hosts and jobs: the one place where a kind of site
+// becomes a backend.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -32,7 +33,19 @@ Status OpenLab(SiteContext& context, const OpenOptions& options) {
   return {};
 }
 
-// An inventory without a GPU would pass every gate about GPUs: it must be meant, and say so.
+// Our own small job runs where this binary is: on this machine.
+std::vector<std::string> OwnTraining(const SiteContext& context, const OpenOptions& options) {
+  if (context.site().kind == SiteKind::kLab) return {"muster-train"};
+  host::HostSite hosts(context.site(), context.paths.folder, context.world);
+  for (const std::string& node : hosts.Names()) {
+    if (hosts.Ssh(node) != nullptr) return {};
+  }
+  if (options.self_binary.empty()) return {};
+  return {options.self_binary, "lab-rank", "muster-train"};
+}
+
+// An inventory without a GPU would pass every gate about GPUs: it must be
+// meant, and say so.
 Status CheckGpus(const Site& site) {
   const bool meant = std::all_of(site.cluster.nodes.begin(), site.cluster.nodes.end(),
                                  [](const Node& n) { return n.family == GpuFamily::kNone; });
@@ -82,6 +95,7 @@ Result<SiteContext> OpenSite(const std::string& site_file, World world,
       return Fail(Code::kInvalid, fmt::format("a site of type {} cannot be opened by this binary",
                                               ToString(context.site().kind)));
   }
+  context.own_training = OwnTraining(context, options);
   return context;
 }
 

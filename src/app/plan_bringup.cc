@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "app/bringup.h"
+#include "app/words.h"
 #include "catalogue/expectation.h"
 
 namespace muster {
@@ -28,27 +29,31 @@ std::vector<std::string> ReadsOf(const Site& site, int gate,
   return lines;
 }
 
-std::vector<std::string> ProofsOf(const Site& site, int gate, size_t nodes) {
+std::vector<std::string> ProofsOf(const Site& site, int gate,
+                                  const std::vector<std::string>& names) {
+  const size_t nodes = names.size();
   const std::set<std::string> features = site.Features();
   switch (gate) {
     case 2:
       if (features.contains("rdma") && features.contains("multi_node"))
-        return {fmt::format("ib_write_bw between neighbours, {} pairs", nodes)};
+        return {fmt::format("ib_write_bw between neighbours, {}",
+                            Counted(SubjectsOf(site, SubjectKind::kPair, names).size(), "pair"))};
       return {};
     case 4:
-      return {fmt::format("a gang over {} nodes that must start whole", nodes),
+      return {fmt::format("a gang over {} that must start whole", Counted(nodes, "node")),
               "a gang one GPU too large that must not start one rank"};
     case 5:
       if (features.contains("alertmanager"))
         return {"a synthetic alert that must reach Alertmanager, and resolve"};
       return {};
     case 6:
-      return {
-          fmt::format("all_reduce_perf over {} nodes, sizes to 8 GiB, with NCCL's own log", nodes)};
+      return {fmt::format("all_reduce_perf over {}, sizes to 8 GiB, with NCCL's own log",
+                          Counted(nodes, "node"))};
     case 7:
-      return {fmt::format("a training gang of {} ranks, {} steps, with a sharded checkpoint",
-                          nodes * static_cast<size_t>(site.training.ranks_per_node),
-                          site.training.steps)};
+      return {
+          fmt::format("a training gang of {}, {} steps, with a sharded checkpoint",
+                      Counted(nodes * static_cast<size_t>(site.training.ranks_per_node), "rank"),
+                      site.training.steps)};
     case 8:
       return {fmt::format("{} chat requests at {:g}/s, open loop, unique prompts",
                           site.inference.requests, site.inference.requests_per_s)};
@@ -89,7 +94,7 @@ Result<std::vector<GatePlan>> PlanBringup(const SiteContext& context,
     for (const auto& skipped : applicable.not_applicable)
       gate.not_applicable.push_back(
           {skipped.criterion->code, skipped.criterion->title, skipped.reason});
-    if (gate.criteria > 0) gate.proofs = ProofsOf(context.site(), info.id, nodes.size());
+    if (gate.criteria > 0) gate.proofs = ProofsOf(context.site(), info.id, nodes);
     for (const GateStatus& s : status.gates) {
       if (s.gate == info.id) gate.already_open = s.open;
     }

@@ -18,6 +18,9 @@ class Progress {
   // Something worth a line of its own ("gang of 32 ranks started").
   virtual void Note(std::string_view text) = 0;
   virtual void GateEnds(int gate, Level level, std::string_view summary) = 0;
+  // True once a person asked to stop: no new reading, act, proof or gate is begun. Asked from
+  // several threads; never turns back to false.
+  virtual bool Stopped() const { return false; }
 };
 
 // Says nothing.

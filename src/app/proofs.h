@@ -1,6 +1,6 @@
-// The proofs of gates 4 to 8: what can only be known by doing it. A gang that must place and one
-// that must not, an alert that must arrive, an all-reduce sweep, a training run, a load on an
-// endpoint. Each leaves nothing behind.
+// The proofs of gates 4 to 8: what can only be known by doing it. A gang that
+// must place and one that must not, an alert that must arrive, an all-reduce
+// sweep, a training run, a load on an endpoint. Each leaves nothing behind.
 #pragma once
 
 #include <memory>
@@ -26,7 +26,14 @@ struct ProofContext {
   std::vector<std::string> nodes;  // of the scope
   std::string run_folder;          // where checkpoints and logs of this run go
   std::string run;                 // names what it starts
+  // What runs Muster's own small training job, where it can: empty when it
+  // cannot (hosts over ssh have no muster).
+  std::vector<std::string> own_training = {};
 };
+
+// How the evidence of Muster's own small job begins on a real site: what it
+// measured says nothing of the site's training, and is no figure of a baseline.
+inline constexpr std::string_view kOwnSmallJob = "Muster's own small job (CPU)";
 
 Evidence ProveGang(const ProofContext& context);        // gate 4
 Evidence ProveRdmaPairs(const ProofContext& context);   // gate 2: neighbours, rail by rail

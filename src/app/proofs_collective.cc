@@ -1,6 +1,6 @@
-// Gate 6's proof: an all-reduce sweep over the whole scope with NCCL's own log, each rail alone,
-// and each pair of neighbours, so that a number is bound to its transport and a slow one to its
-// place.
+// Gate 6's proof: an all-reduce sweep over the whole scope with NCCL's own log,
+// each rail alone, and each pair of neighbours, so that a number is bound to
+// its transport and a slow one to its place.
 #include <algorithm>
 #include <set>
 
@@ -32,7 +32,7 @@ class Prover {
 
   Evidence Prove() {
     WholeScope();
-    if (context_.nodes.size() > 1) {
+    if (context_.nodes.size() > 1 && !context_.progress.Stopped()) {
       Parts(RailSweeps(), "collective.rail_ratio");
       Parts(PairSweeps(), "collective.pair_ratio");
       Search();
@@ -50,22 +50,81 @@ class Prover {
     return static_cast<int>(least);
   }
 
-  // One gang; its output as two readings: the table, and NCCL's log of all ranks.
-  std::vector<Reading> Run(const Sweep& sweep) const {
+  // The gang of a sweep, as this site starts one. nccl-tests find each other by
+  // MPI or not at all: in one process on one host, by mpirun over several; a
+  // lab's ranks meet by MASTER_ADDR.
+  GangSpec GangOf(Sweep sweep) const {
+    const CollectiveTarget& target = context_.site.collective;
     GangSpec gang;
     gang.name = fmt::format("{}-nccl-{}", context_.run, sweep.subject.id);
     std::replace(gang.name.begin(), gang.name.end(), '/', '-');
     gang.nodes = sweep.nodes;
     gang.ranks_per_node = sweep.ranks_per_node;
-    gang.argv = AllReduceArgv(sweep.spec);
     gang.env = AllReduceEnv(sweep.spec);
+    if (context_.site.kind == SiteKind::kLab) {
+      gang.argv = AllReduceArgv(sweep.spec);
+      return gang;
+    }
+    sweep.spec.program = target.program;
+    gang.gpus_per_rank = sweep.ranks_per_node;  // one process of ours a host
+    gang.ranks_per_node = 1;
+    if (sweep.nodes.size() == 1) {
+      sweep.spec.gpus_per_rank = sweep.ranks_per_node;
+      gang.argv = AllReduceArgv(sweep.spec);
+      return gang;
+    }
+    gang.nodes = {sweep.nodes.front()};
+    std::vector<std::string> hosts;
+    for (const std::string& name : sweep.nodes) hosts.push_back(HostOf(name));
+    gang.argv =
+        MpirunArgv(target.mpirun, hosts, sweep.ranks_per_node, gang.env, AllReduceArgv(sweep.spec));
+    return gang;
+  }
+
+  // "ops@gpu-01.example:22" is gpu-01.example to mpirun, whose own ssh knows
+  // user and port.
+  std::string HostOf(const std::string& name) const {
+    const Node* node = context_.site.cluster.FindNode(name);
+    std::string address = node == nullptr || node->address.empty() ? name : node->address;
+    address = address.substr(address.find('@') == std::string::npos ? 0 : address.find('@') + 1);
+    return std::count(address.begin(), address.end(), ':') == 1
+               ? address.substr(0, address.find(':'))
+               : address;
+  }
+
+  // Why a sweep is not even started; empty = it is.
+  std::string WhyNot(const Sweep& sweep) const {
+    if (context_.site.kind == SiteKind::kLab || sweep.nodes.size() == 1 ||
+        context_.site.collective.mpi)
+      return "";
+    return "over several hosts all_reduce_perf meets by MPI: name nccl-tests "
+           "built with MPI=1 in the "
+           "site file, collective: {program: PATH, mpi: true}";
+  }
+
+  // One gang; its output as two readings: the table, and NCCL's log of all
+  // ranks.
+  std::vector<Reading> Run(const Sweep& sweep) const {
+    const GangSpec gang = GangOf(sweep);
+    if (const std::string why = WhyNot(sweep); !why.empty()) {
+      Reading table;
+      table.probe = "nccl_tests.all_reduce";
+      table.host = sweep.subject.id;
+      table.command = "(not started)";
+      table.at = context_.world.clock.Now();
+      table.origin = context_.hosts.origin();
+      table.fault = Unobserved{UnknownReason::kNotObserved, why};
+      Reading log = table;
+      log.probe = "nccl_log.transport";
+      return {std::move(table), std::move(log)};
+    }
     const auto result = context_.jobs.RunGang(gang);
     Reading table;
     table.probe = "nccl_tests.all_reduce";
     table.host = sweep.subject.id;
     table.command = fmt::format(
-        "{} ranks on {} nodes: {}", gang.nodes.size() * static_cast<size_t>(gang.ranks_per_node),
-        gang.nodes.size(), Command{.argv = gang.argv, .env = gang.env}.ToString());
+        "{} ranks on {} nodes: {}", sweep.nodes.size() * static_cast<size_t>(sweep.ranks_per_node),
+        sweep.nodes.size(), Command{.argv = gang.argv, .env = gang.env}.ToString());
     table.at = context_.world.clock.Now();
     table.origin = context_.hosts.origin();
     Reading log = table;
@@ -156,11 +215,12 @@ class Prover {
     return sweeps;
   }
 
-  // Sweeps whose nodes overlap wait for each other; the others run side by side.
+  // Sweeps whose nodes overlap wait for each other; the others run side by
+  // side.
   void Parts(const std::vector<Sweep>& sweeps, std::string_view fact) {
     std::vector<PartPlateau> parts;
     std::vector<bool> done(sweeps.size(), false);
-    for (size_t left = sweeps.size(); left > 0;) {
+    for (size_t left = sweeps.size(); left > 0 && !context_.progress.Stopped();) {
       std::vector<size_t> round;
       std::set<std::string> busy;
       for (size_t i = 0; i < sweeps.size(); ++i) {
@@ -184,8 +244,8 @@ class Prover {
     evidence_.derived.insert(evidence_.derived.end(), ratios.begin(), ratios.end());
   }
 
-  // The table of a part is kept as evidence; its plateau is about the part, not the scope, so it is
-  // compared and not judged.
+  // The table of a part is kept as evidence; its plateau is about the part, not
+  // the scope, so it is compared and not judged.
   void KeepPart(const Subject& subject, std::vector<Reading> readings,
                 std::vector<PartPlateau>& parts) {
     Reading& table = readings.front();
@@ -203,8 +263,8 @@ class Prover {
     evidence_.readings.push_back(std::move(table));
   }
 
-  // Slow as a whole, and neither a rail nor a pair of neighbours says why: halves and pairs are
-  // measured until it is known.
+  // Slow as a whole, and neither a rail nor a pair of neighbours says why:
+  // halves and pairs are measured until it is known.
   void Search() {
     const auto below = [](const Observation& o) {
       return (o.fact == "collective.rail_ratio" || o.fact == "collective.pair_ratio") &&
@@ -225,8 +285,8 @@ class Prover {
       return std::get<double>(*plateau->value());
     };
     LocaliseOptions options;
-    // Healthy fabrics show 0.96 of the ceiling (NVIDIA/nccl-tests issue 290: 46 to 48 GB/s of 50 a
-    // NIC).
+    // Healthy fabrics show 0.96 of the ceiling (NVIDIA/nccl-tests issue 290: 46
+    // to 48 GB/s of 50 a NIC).
     options.healthy = 0.96 * healthy_;
     options.max_runs = 60;
     const Localisation found = LocaliseSlowCollective(context_.nodes, meter, options);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <regex>
 
 #include <fmt/format.h>
 
@@ -148,27 +147,114 @@ void ReadSwitches(YamlReader& cluster_reader, std::string_view file, Cluster& cl
   }
 }
 
-void Walk(const YamlNode& node, std::string_view file, YamlFindings& findings) {
-  // Upper-case words with an underscore that a template leaves for a person, <words in angle
-  // brackets>, CHANGE_ME.
-  static const std::regex kPlaceholder(
-      R"((^|[^A-Za-z0-9_])(CHANGE_?ME|REPLACE_?ME|FIX_?ME|NODE_[A-Z]|YOUR_[A-Z_]+|<[a-z][a-z0-9 _-]*>)($|[^A-Za-z0-9_]))");
-  static const std::regex kFloating(R"((^|[\w./-]+):(latest|main|master|nightly|edge)($|\s))");
-  if (node.kind == YamlNode::Kind::kScalar) {
-    std::smatch match;
-    if (std::regex_search(node.text, match, kPlaceholder)) {
-      findings.push_back({std::string(file), node.at,
-                          fmt::format("placeholder {} is left over in \"{}\"", match[2].str(),
-                                      Shorten(node.text, 60))});
+bool IsWordByte(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+bool IsUpperWord(std::string_view word) {
+  return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  });
+}
+
+// The words that templates leave for a person: CHANGE_ME and its like, NODE_A, YOUR_ANYTHING.
+bool IsPlaceholderWord(std::string_view word) {
+  if (!IsUpperWord(word)) return false;
+  std::string joined(word);  // with and without the underscore
+  std::erase(joined, '_');
+  for (const std::string_view verb : {"CHANGE", "REPLACE", "FIX"}) {
+    if (joined == std::string(verb) + "ME") return true;
+  }
+  if (const auto letter = After(word, "NODE_")) return letter->size() == 1;
+  return StartsWith(word, "YOUR_") && word.size() > 5;
+}
+
+// "<gpu-01's address>" as a template writes it: begins with a letter, or is dots alone.
+std::string_view BracketedAt(std::string_view text, size_t at) {
+  constexpr size_t kLongest = 64;
+  const size_t end = text.substr(at, kLongest).find('>');
+  if (text[at] != '<' || end == std::string_view::npos || end < 2) return {};
+  const std::string_view inside = text.substr(at + 1, end - 1);
+  const bool dots = inside == "..." || inside == "\xe2\x80\xa6";
+  const bool words = IsWordByte(inside[0]) && std::all_of(inside.begin(), inside.end(), [](char c) {
+                       return IsWordByte(c) || c == ' ' || c == '-' || c == '.' || c == '\'';
+                     });
+  return dots || words ? text.substr(at, end + 1) : std::string_view{};
+}
+
+// The first placeholder in the text; empty when there is none. Linear, whatever the text is.
+std::string_view PlaceholderIn(std::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    if (text[i] == '<') {
+      if (const std::string_view found = BracketedAt(text, i); !found.empty()) return found;
     }
-    if (std::regex_search(node.text, match, kFloating)) {
-      findings.push_back({std::string(file), node.at,
-                          fmt::format("\"{}\" floats: pin a version or a digest (name@sha256:...)",
-                                      Shorten(node.text, 80))});
+    size_t end = i;
+    while (end < text.size() && IsWordByte(text[end])) ++end;
+    if (IsPlaceholderWord(text.substr(i, end - i))) return text.substr(i, end - i);
+    i = std::max(end, i + 1);
+  }
+  return {};
+}
+
+// "name:latest": a tag that means another image tomorrow. With a digest behind it, it is pinned.
+bool Floats(std::string_view text) {
+  for (size_t colon = text.find(':'); colon != std::string_view::npos;
+       colon = text.find(':', colon + 1)) {
+    size_t end = colon + 1;
+    while (end < text.size() && (IsWordByte(text[end]) || text[end] == '-' || text[end] == '.'))
+      ++end;
+    const std::string_view tag = text.substr(colon + 1, end - colon - 1);
+    if (end < text.size() && (text[end] == '@' || text[end] == '/' || text[end] == ':')) continue;
+    for (const std::string_view known : {"latest", "main", "master", "nightly", "edge"}) {
+      if (tag == known) return true;
     }
   }
+  return false;
+}
+
+void SayLeftOver(std::string_view text, YamlMark at, std::string_view file,
+                 YamlFindings& findings) {
+  if (const std::string_view found = PlaceholderIn(text); !found.empty()) {
+    findings.push_back({std::string(file), at,
+                        fmt::format("placeholder {} is left over in \"{}\"", found,
+                                    Printable(Shorten(std::string(text), 60)))});
+  }
+  if (Floats(text)) {
+    findings.push_back({std::string(file), at,
+                        fmt::format("\"{}\" floats: pin a version or a digest (name@sha256:...)",
+                                    Printable(Shorten(std::string(text), 80)))});
+  }
+}
+
+void Walk(const YamlNode& node, std::string_view file, YamlFindings& findings) {
+  if (node.kind == YamlNode::Kind::kScalar) SayLeftOver(node.text, node.at, file, findings);
   for (const YamlNode& item : node.items) Walk(item, file, findings);
-  for (const YamlEntry& entry : node.entries) Walk(entry.value, file, findings);
+  for (const YamlEntry& entry : node.entries) {
+    SayLeftOver(entry.key, entry.at, file, findings);
+    Walk(entry.value, file, findings);
+  }
+}
+
+// A spec may be well written and still describe nothing that could be brought up.
+std::string WhyNoCluster(std::string_view text, const ClusterSpec& spec, const Cluster& cluster) {
+  if (Trim(text).empty()) return "it is empty; a spec reads nodes=4,gpus=8";
+  if (spec.gpus == 0) return "gpus=0: a cluster without GPUs has nothing to accept";
+  if (spec.rails == 0 && spec.leaves > 0) {
+    return fmt::format("leaves={} with rails=0: no node has an adapter to join them", spec.leaves);
+  }
+  const Status valid = cluster.Validate();
+  return valid.ok() ? "" : valid.error().message;
+}
+
+void ReadSpec(const YamlNode& node, YamlReader& reader, Site& site) {
+  const auto text = YamlText(node);
+  const auto spec =
+      text.ok() ? ParseClusterSpec(*text) : Result<ClusterSpec>(tl::unexpected(text.error()));
+  if (!spec.ok()) return reader.SayAt(node, "spec: " + spec.error().message);
+  Cluster cluster = BuildCluster(*spec);
+  const std::string why = WhyNoCluster(*text, *spec, cluster);
+  if (!why.empty()) return reader.SayAt(node, "spec: " + why);
+  site.cluster = std::move(cluster);
 }
 
 }  // namespace
@@ -181,14 +267,7 @@ void ReadCluster(const YamlNode& node, std::string_view file, Site& site, YamlFi
   YamlReader reader(node, file, findings);
   site.driver_version = reader.TextOr("driver_version", "");
   if (const YamlNode* spec = reader.Child("spec")) {
-    auto text = YamlText(*spec);
-    auto parsed =
-        text.ok() ? ParseClusterSpec(*text) : Result<ClusterSpec>(tl::unexpected(text.error()));
-    if (parsed.ok()) {
-      site.cluster = BuildCluster(*parsed);
-    } else {
-      reader.SayAt(*spec, "spec: " + parsed.error().message);
-    }
+    ReadSpec(*spec, reader, site);
     if (reader.Has("nodes") || reader.Has("switches") || reader.Has("links"))
       reader.Say("either spec, or nodes with switches and links, not both");
     reader.Items("nodes");

@@ -11,8 +11,8 @@ namespace muster {
 // Problems go to `findings`, each with its line and column.
 void ReadCluster(const YamlNode& node, std::string_view file, Site& site, YamlFindings& findings);
 
-// Placeholders (NODE_A, CHANGE_ME, <...>) and floating tags (:latest, a chart without a version)
-// anywhere in the document (B16).
+// Placeholders (NODE_A, CHANGE_ME, YOUR_NAME, <gpu address>) and floating tags (name:latest without
+// a digest) anywhere in the document, keys included (B16). Linear in its size.
 void FindPlaceholders(const YamlNode& node, std::string_view file, YamlFindings& findings);
 
 }  // namespace muster

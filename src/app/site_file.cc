@@ -29,6 +29,7 @@ class SiteReader {
     Section("facility", [&](YamlReader& r) { ReadFacility(r); });
     Section("telemetry", [&](YamlReader& r) { ReadTelemetry(r); });
     Section("training", [&](YamlReader& r) { ReadTraining(r); });
+    Section("collective", [&](YamlReader& r) { ReadCollective(r); });
     Section("inference", [&](YamlReader& r) { ReadInference(r); });
     ReadMap("ssh", site_.ssh);
     ReadMap("pins", site_.pins);
@@ -104,9 +105,20 @@ class SiteReader {
   }
 
   void ReadTelemetry(YamlReader& r) {
-    for (const std::string name : {"prometheus", "alertmanager", "exporter", "ufm"}) {
+    for (const std::string name : {"prometheus", "alertmanager"}) {
       const std::string url = r.TextOr(name, "");
       if (!url.empty()) site_.endpoints[name] = {name, url, ""};
+    }
+    // A setting that nothing reads would be believed to work.
+    for (const auto& [name, instead] :
+         {std::pair{"exporter", "dcgm-exporter is asked at port 9400 of each node"},
+          std::pair{"ufm",
+                    "the fabric is read through sminfo, iblinkinfo, "
+                    "ibnetdiscover, perfquery "
+                    "and ibdiagnet"}}) {
+      if (const YamlNode* node = r.Child(name))
+        r.SayAt(*node,
+                fmt::format("{} is not read by this version, leave it out: {}", name, instead));
     }
   }
 
@@ -115,6 +127,11 @@ class SiteReader {
     t.command = r.TextsOr("command");
     t.ranks_per_node = static_cast<int>(r.IntOr("ranks_per_node", t.ranks_per_node));
     t.steps = static_cast<int>(r.IntOr("steps", t.steps));
+    t.rank_reports = r.BoolOr("rank_reports", false);
+    if (t.rank_reports && t.command.empty())
+      r.Say(
+          "rank_reports: says how the log of `command` is read, and there is "
+          "no command");
     t.flops_per_token = r.RealOr("flops_per_token", 0);
     if (auto peak = r.QuantityIfAny("peak", Unit::kFlops)) t.peak_flops = peak->value;
     if (auto mfu = r.QuantityIfAny("mfu_target", Unit::kRatio)) t.mfu_min = mfu->value;
@@ -122,6 +139,19 @@ class SiteReader {
     t.rank_lag_max = r.RealOr("rank_lag_max", t.rank_lag_max);
     if (t.ranks_per_node < 1 || t.ranks_per_node > 64) r.Say("ranks_per_node: expected 1 to 64");
     if (t.steps < 20) r.Say("steps: expected 20 or more; fewer say nothing about a step time");
+  }
+
+  void ReadCollective(YamlReader& r) {
+    CollectiveTarget& t = site_.collective;
+    t.program = r.TextOr("program", t.program);
+    t.mpi = r.BoolOr("mpi", t.mpi);
+    t.mpirun = r.TextsOr("mpirun", t.mpirun);
+    if (t.program.empty()) r.Say("program: expected the path or name of all_reduce_perf");
+    if (t.mpirun.empty())
+      r.Say(
+          "mpirun: expected a list of words such as [mpirun, --mca, "
+          "btl_tcp_if_include, eth0]");
+    if (site_.kind == SiteKind::kLab) r.Say("collective: a lab starts its own ranks, leave it out");
   }
 
   void ReadInference(YamlReader& r) {
@@ -188,9 +218,9 @@ class SiteReader {
       act.gate = static_cast<int>(a.Int("gate"));
       act.name = a.Text("name");
       act.kind = a.TextOr("kind", "shell");
-      act.argv = a.TextsOr("argv");
-      act.probe = a.TextsOr("probe");
-      act.undo = a.TextsOr("undo");
+      act.argv = Filled(a, "argv");
+      act.probe = Filled(a, "probe");
+      act.undo = Filled(a, "undo");
       act.timeout = a.DurationOr("timeout", act.timeout);
       act.destructive = a.BoolOr("destructive", false);
       if (act.gate < 1 || act.gate > 8) a.Say("gate: expected 1 to 8");
@@ -207,7 +237,30 @@ class SiteReader {
     }
   }
 
-  // A chart is pinned by --version; without it helm takes whatever is newest that day.
+  // The words of an act, with {pins.NAME} filled in from the pins of the site.
+  std::vector<std::string> Filled(YamlReader& a, std::string_view key) {
+    constexpr std::string_view kHead = "{pins.";
+    std::vector<std::string> words = a.TextsOr(key);
+    for (std::string& word : words) {
+      for (size_t at = word.find(kHead); at != std::string::npos; at = word.find(kHead, at)) {
+        const size_t end = word.find('}', at);
+        const size_t name_at = at + kHead.size();
+        const std::string name =
+            end == std::string::npos ? "" : word.substr(name_at, end - name_at);
+        const auto pin = site_.pins.find(name);
+        if (pin == site_.pins.end()) {
+          a.SayAt(*a.Child(key), fmt::format("{}: there is no pin \"{}\" in pins", key, name));
+          break;
+        }
+        word.replace(at, end + 1 - at, pin->second);
+        at += pin->second.size();
+      }
+    }
+    return words;
+  }
+
+  // A chart is pinned by --version; without it helm takes whatever is newest
+  // that day.
   void CheckPinned(YamlReader& a, const Act& act) {
     static const std::vector<std::string> kKinds = {"ansible", "helm", "kubectl", "shell"};
     if (std::find(kKinds.begin(), kKinds.end(), act.kind) == kKinds.end()) {

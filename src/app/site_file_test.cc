@@ -115,6 +115,12 @@ INSTANTIATE_TEST_SUITE_P(
                 "pins:\n  image: registry.example/op:latest\n",
                 "10:10",
                 {"floats", "digest"}},
+        Mistake{"act_that_names_no_pin",
+                "acts:\n  - {gate: 4, name: a, argv: [run, \"{pins.b}\"]}\n",
+                "10:30",
+                {"there is no pin \"b\""}},
+        Mistake{"unread_exporter", "telemetry:\n  exporter: http://x:9400\n", "10:13", {"9400"}},
+        Mistake{"unread_ufm", "telemetry:\n  ufm: http://x\n", "10:8", {"not read"}},
         Mistake{"floating_tag_in_an_act",
                 "acts:\n  - {gate: 4, name: a, argv: [run, \"op:main\"]}\n",
                 "10:",
@@ -154,10 +160,32 @@ TEST(SiteFile, AllMistakesAreSaidAtOnceInTheOrderOfTheFile) {
 }
 
 TEST(SiteFile, PinnedThingsAreNotTakenForFloating) {
-  EXPECT_EQ(Said("pins:\n  a: registry:5000/op@sha256:0123\n  b: registry/op:v24.9.0\n"
-                 "  c: latest driver seen\nacts:\n  - {gate: 4, name: op, kind: helm, argv: "
-                 "[helm, install, op, --version, v24.9.0]}\n"),
-            "fine");
+  EXPECT_EQ(
+      Said("pins:\n  a: registry:5000/op@sha256:0123\n  b: registry/op:v24.9.0\n"
+           "  c: latest driver seen\nacts:\n  - {gate: 4, name: op, kind: helm, argv: "
+           "[helm, install, op, --version, v24.9.0, \"{pins.a}\", \"{pins.b}\", \"{pins.c}\"]}\n"),
+      "fine");
+}
+
+TEST(SiteFile, PinsAreFilledIntoTheWordsOfActs) {
+  const auto site = ParseSite(
+      std::string(kHead) +
+          "pins:\n  operator: v25.3.0\nacts:\n"
+          "  - {gate: 4, name: op, kind: helm, argv: [helm, --version, \"{pins.operator}\"], "
+          "probe: [sh, -c, \"test {pins.operator} = {pins.operator}\"]}\n",
+      "site.yaml");
+  ASSERT_TRUE(site.ok()) << site.error().ToString();
+  EXPECT_EQ(site->acts[0].argv[2], "v25.3.0");
+  EXPECT_EQ(site->acts[0].probe[2], "test v25.3.0 = v25.3.0");
+}
+
+TEST(SiteFile, PinThatFillsItselfIsFilledOnce) {
+  const auto site = ParseSite(std::string(kHead) +
+                                  "pins:\n  a: \"{pins.a}\"\nacts:\n"
+                                  "  - {gate: 4, name: x, argv: [run, \"{pins.a}\"]}\n",
+                              "site.yaml");
+  ASSERT_TRUE(site.ok());
+  EXPECT_EQ(site->acts[0].argv[1], "{pins.a}");
 }
 
 TEST(SiteFile, WrongKindVersionOrTypeIsSaid) {

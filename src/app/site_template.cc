@@ -84,7 +84,13 @@ inference:
 )";
 
 constexpr std::string_view kWorkHost = R"(
-# Gate 7, training. Without `command` Muster's own small job runs (CPU); with it, every rank runs the command with RANK,
+# Gate 6, the all-reduce over several hosts: nccl-tests built with MPI=1, started by Open MPI from the first host.
+# collective:
+#   program: /opt/nccl-tests/build/all_reduce_perf
+#   mpi: true
+
+# Gate 7, training. Without `command` Muster's own small job runs where all nodes are this machine (CPU; set mfu_target to
+# 2 %), and labelled as that; with it, every rank runs the command with RANK,
 # WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT set, and its log (Megatron, TorchTitan, nanotron, nanoGPT) is read.
 # 35 to 45 % MFU is the sanity band for dense BF16 (Llama 3 405B: 38 to 43 %, arXiv 2407.21783); better: the recorded run
 # of the same recipe, `muster baseline set`.

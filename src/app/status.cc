@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "app/bringup.h"
+#include "app/changes.h"
 
 namespace muster {
 
@@ -21,9 +22,17 @@ void Count(const GateResult& result, GateStatus& status) {
   status.not_applicable = result.not_applicable.size();
 }
 
-// The first component that the gate is stale by and that has another value now.
+// The first component that the gate is stale by and that has another value now, or of which a
+// person said after the gate was judged that it changed.
 std::string StaleBecause(const GateInfo& info, const GateResult& result,
-                         const std::map<std::string, std::string>& now) {
+                         const std::map<std::string, std::string>& now,
+                         const std::vector<Change>& changes) {
+  for (const Change& change : changes) {
+    if (change.at <= result.judged_at) continue;
+    const auto& by = info.staled_by;
+    if (std::find(by.begin(), by.end(), change.component) != by.end())
+      return fmt::format("{} changed, says {}: {}", change.component, change.by, change.reason);
+  }
   for (const std::string& component : info.staled_by) {
     const auto was = result.components.find(component);
     const auto is = now.find(component);
@@ -50,6 +59,7 @@ Result<SiteStatus> StatusOf(const SiteContext& context) {
   status.site = context.site().name;
   const TimePoint now = context.world.clock.Now();
   TRY(status.waivers, ReadWaivers(context.world.files, context.paths));
+  TRY(const std::vector<Change> changes, ReadChanges(context.world.files, context.paths));
   TRY(const std::vector<std::string> names, ListRuns(context.world.files, context.paths));
 
   std::map<int, std::pair<std::string, GateResult>> newest, looked;
@@ -94,7 +104,7 @@ Result<SiteStatus> StatusOf(const SiteContext& context) {
       gate.run = found->second.first;
       gate.judged_at = result.judged_at;
       gate.suspects = result.suspects;
-      gate.stale_because = StaleBecause(info, result, components);
+      gate.stale_because = StaleBecause(info, result, components, changes);
       Count(result, gate);
     }
     for (const Waiver& waiver : status.waivers) {
@@ -104,7 +114,9 @@ Result<SiteStatus> StatusOf(const SiteContext& context) {
     }
     const bool judged_open = !gate.run.empty() && gate.stale_because.empty() &&
                              (gate.level == Level::kPass || gate.level == Level::kWarn);
-    if (judged_open) gate.waived_by.clear();
+    // Where a warning opens the gate, a waiver of it stays in sight: somebody answers for the
+    // warning.
+    if (judged_open && gate.level == Level::kPass) gate.waived_by.clear();
     gate.open = judged_open || !gate.waived_by.empty();
     for (const int need : info.needs) {
       if (!open[need] && gate.blocked_by.empty())

@@ -137,6 +137,7 @@ Result<Duration> ParseDuration(std::string_view text) {
 
 std::string FormatDuration(Duration d) {
   if (d < Duration::zero()) return "-" + FormatDuration(-d);
+  if (d == Duration::zero()) return "0s";
   const double s = Seconds(d);
   if (s < 1e-3) return fmt::format("{}us", static_cast<int64_t>(std::llround(s * 1e6)));
   if (s < 1) return fmt::format("{}ms", static_cast<int64_t>(std::llround(s * 1e3)));

@@ -15,13 +15,14 @@ namespace muster {
 
 namespace {
 
-// What Site::Features() may say, and the scope's own. A name that is in no list would never apply,
-// silently.
-constexpr std::array<std::string_view, 24> kFeatures = {
-    "lab",   "host",       "kubernetes", "slurm",        "infiniband", "roce",
-    "rdma",  "multi_node", "multi_gpu",  "nvlink",       "gpus",       "nvidia",
-    "amd",   "facility",   "prometheus", "alertmanager", "exporter",   "ufm",
-    "sharp", "switches",   "inference",  "training",     "two_nodes",  "workstation"};
+// What Site::Features() may say, and the scope's own. A name that is in no list
+// would never apply, silently.
+constexpr std::array<std::string_view, 25> kFeatures = {
+    "lab",          "host",     "kubernetes", "slurm",       "infiniband",
+    "roce",         "rdma",     "multi_node", "multi_gpu",   "nvlink",
+    "gpus",         "nvidia",   "amd",        "facility",    "prometheus",
+    "alertmanager", "exporter", "ufm",        "sharp",       "switches",
+    "inference",    "training", "two_nodes",  "workstation", "training_reports"};
 
 // Criteria whose comparison has a direction, or a set, can have a WARN band.
 bool CanWarn(Compare compare) {
@@ -234,8 +235,10 @@ class Loader {
       }
     }
     if (!c.applies_when.empty() && c.otherwise.empty())
-      r.Say(fmt::format("{}: applies_when wants an `otherwise` that says why it does not apply",
-                        c.code));
+      r.Say(
+          fmt::format("{}: applies_when wants an `otherwise` that says why "
+                      "it does not apply",
+                      c.code));
     if (!c.runbook.empty()) {
       const auto number = ParseInt(std::string_view(c.runbook).substr(1));
       if (c.runbook[0] != 'R' || !number.ok() || *number < 1 || *number > 39)
@@ -272,8 +275,10 @@ class Loader {
     if (const YamlNode* warn = r.Child("warn")) {
       c.warn = ReadThreshold(r, *warn, c, fact, unit);
       if (!CanWarn(c.compare) || c.advisory)
-        r.Say(fmt::format("{}: a warn band needs a comparison with a direction and no advisory",
-                          c.code));
+        r.Say(
+            fmt::format("{}: a warn band needs a comparison with a direction "
+                        "and no advisory",
+                        c.code));
     }
   }
 

@@ -51,6 +51,8 @@ constexpr std::array kCommands = {
     Command{"bringup watch", "Bring-up", "Look at the gates again on a schedule", BringupWatch},
     Command{"gate sign", "Bring-up", "Sign the facility's budgets (gate 1)", GateSign},
     Command{"gate waive", "Bring-up", "Open a gate by name, with reason and expiry", GateWaive},
+    Command{"gate stale", "Bring-up",
+            "Say that something unobserved changed; gates on it are stale", GateStale},
     Command{"check", "Look", "Judge the site as it is now, or a captured folder; reads only",
             Check},
     Command{"pool", "Look", "NUMA domains, nearest adapters, valid shapes of a pool",

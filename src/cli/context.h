@@ -24,6 +24,10 @@ struct Context {
   std::string default_site = {};  // $MUSTER_SITE, or site.yaml where it exists
   // Ends the process with exit code 124 after this span, saying so; what it wrote can be resumed.
   std::function<void(Duration)> end_after = {};
+  // From now on the first SIGINT or SIGTERM is only noted, for a command that can stop at a good
+  // moment; the second ends the process at once.
+  std::function<void()> catch_interrupts = {};
+  std::function<bool()> interrupted = {};  // whether one was noted
 };
 
 }  // namespace muster::cli

@@ -17,6 +17,7 @@ class LiveLine final : public Progress {
   void ReadingDone(std::string_view what) override;
   void Note(std::string_view text) override;
   void GateEnds(int gate, Level level, std::string_view summary) override;
+  bool Stopped() const override { return context_.interrupted && context_.interrupted(); }
 
  private:
   void Draw(std::string_view tail);

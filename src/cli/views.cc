@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "app/words.h"
 #include "base/strings.h"
 #include "cli/table.h"
 
@@ -70,15 +72,71 @@ std::string Pasteable(std::string next, const std::string& site_file) {
   return next;
 }
 
+// What does not apply, one line for each reason; `-o json` has every criterion with its title.
+std::string SkippedLines(const Context& context, const std::vector<NotApplicable>& skipped) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> by_reason;
+  for (const NotApplicable& n : skipped) {
+    const auto same = std::find_if(by_reason.begin(), by_reason.end(),
+                                   [&](const auto& r) { return r.first == n.reason; });
+    if (same == by_reason.end()) {
+      by_reason.push_back({n.reason, {n.code}});
+    } else {
+      same->second.push_back(n.code);
+    }
+  }
+  std::string text;
+  for (const auto& [reason, codes] : by_reason)
+    text += Dim(context, fmt::format("  n/a     {}: {}", reason, Join(codes, " "))) + "\n";
+  return text;
+}
+
+// The reason and its detail, without the criterion and the subject: what several verdicts share
+// when one thing could not be seen. Empty when the verdict says no more than its reason.
+std::string CauseOf(const Verdict& v) {
+  if (v.level != Level::kUnknown || !v.reason) return "";
+  const std::string mark = fmt::format(" is {} (", ToString(*v.reason));
+  const size_t at = v.text.find(mark);
+  return at == std::string::npos ? "" : v.text.substr(at + 4);
+}
+
+// UNKNOWN for one cause over several criteria is one finding, said once; those verdicts leave
+// `rest`.
+std::string SharedCauses(const Context& context, std::vector<const Verdict*>& rest) {
+  std::map<std::string, std::vector<const Verdict*>> by_cause;
+  for (const Verdict* v : rest) {
+    if (std::string cause = CauseOf(*v); !cause.empty()) by_cause[cause].push_back(v);
+  }
+  std::string text;
+  for (const auto& [cause, verdicts] : by_cause) {
+    std::set<std::string> codes, subjects;
+    for (const Verdict* v : verdicts) {
+      codes.insert(v->code);
+      subjects.insert(v->subject.ToString());
+    }
+    if (codes.size() < 2) continue;
+    const std::string others =
+        subjects.size() == 1 ? "" : fmt::format(" and {} more", subjects.size() - 1);
+    text += fmt::format("  {}  {}  {}{}: {}\n", LevelWord(context, Level::kUnknown),
+                        fmt::join(codes, " "), verdicts.front()->subject.ToString(), others,
+                        Printable(cause));
+    std::erase_if(rest, [&, same = &cause](const Verdict* v) { return CauseOf(*v) == *same; });
+  }
+  return text;
+}
+
 // Verdicts that want attention, one line for each (code, level): many subjects share a line.
 std::string Findings(const Context& context, const GateResult& result,
                      const std::string& site_file) {
   constexpr size_t kNamed = 3;
   std::map<std::pair<int, std::string>, std::vector<const Verdict*>> grouped;
+  std::vector<const Verdict*> attention;
   for (const Verdict& v : result.verdicts) {
-    if (v.level == Level::kPass || v.level == Level::kNotApplicable) continue;
-    const int order = v.level == Level::kFail ? 0 : v.level == Level::kUnknown ? 1 : 2;
-    grouped[{order, v.code}].push_back(&v);
+    if (v.level != Level::kPass && v.level != Level::kNotApplicable) attention.push_back(&v);
+  }
+  const std::string shared = SharedCauses(context, attention);
+  for (const Verdict* v : attention) {
+    const int order = v->level == Level::kFail ? 0 : v->level == Level::kUnknown ? 1 : 2;
+    grouped[{order, v->code}].push_back(v);
   }
   std::string text;
   for (const auto& [key, verdicts] : grouped) {
@@ -93,6 +151,7 @@ std::string Findings(const Context& context, const GateResult& result,
                           verdicts.size() - kNamed);
     }
   }
+  text += shared;
   for (size_t i = 0; i < std::min<size_t>(3, result.suspects.size()); ++i) {
     const Suspect& s = result.suspects[i];
     text += fmt::format("  {} {}  ({})\n", i == 0 ? Bold(context, "suspect") : "   then",
@@ -293,7 +352,8 @@ Document PlanView(const Context& context, const std::vector<GatePlan>& plan) {
   Json gates = Json::array();
   std::string text;
   for (const GatePlan& g : plan) {
-    text += fmt::format("gate {}  {}   {} criteria{}\n", g.gate, Bold(context, g.name), g.criteria,
+    text += fmt::format("gate {}  {}   {}{}\n", g.gate, Bold(context, g.name),
+                        Counted(g.criteria, "criterion", "criteria"),
                         g.already_open ? "   (open now)" : "");
     Json acts = Json::array();
     for (const Act& act : g.acts) {
@@ -312,10 +372,9 @@ Document PlanView(const Context& context, const std::vector<GatePlan>& plan) {
     for (const std::string& read : g.reads) text += fmt::format("  read    {}\n", read);
     for (const std::string& proof : g.proofs) text += fmt::format("  prove   {}\n", proof);
     Json skipped = Json::array();
-    for (const NotApplicable& n : g.not_applicable) {
-      text += Dim(context, fmt::format("  n/a     {} {}: {}", n.code, n.title, n.reason)) + "\n";
+    text += SkippedLines(context, g.not_applicable);
+    for (const NotApplicable& n : g.not_applicable)
       skipped.push_back({{"code", n.code}, {"reason", n.reason}});
-    }
     gates.push_back({{"id", g.gate},
                      {"name", g.name},
                      {"criteria", g.criteria},
@@ -343,8 +402,7 @@ Document CheckView(const Context& context, const std::vector<GateResult>& result
                     CountText(c.pass, c.warn, c.fail, c.unknown), r.not_applicable.size());
     const std::string found = Findings(context, r, "");
     doc.table += head + found;
-    for (const NotApplicable& n : r.not_applicable)
-      doc.table += Dim(context, fmt::format("  n/a  {}  {}: {}", n.code, n.title, n.reason)) + "\n";
+    doc.table += SkippedLines(context, r.not_applicable);
     if (!found.empty()) doc.brief += head + found;
     gates.push_back(ToJson(r, true));
   }

@@ -414,9 +414,12 @@ class Judgement {
       }
     }
     v_.level = level;
+    const bool yes_or_no = c_.compare == Compare::kTrue || c_.compare == Compare::kFalse;
     v_.text = level == Level::kPass ? c_.title
-                                    : fmt::format("{}: {} has {}, wanted {}", c_.title,
-                                                  v_.subject.id, v_.measured, v_.wanted);
+              : yes_or_no && c_.measure != Measure::kAllEqual
+                  ? fmt::format("{}: not so for {}", c_.title, v_.subject.id)
+                  : fmt::format("{}: {} has {}, wanted {}", c_.title, v_.subject.id, v_.measured,
+                                v_.wanted);
     SetOrigin();
     return std::move(v_);
   }

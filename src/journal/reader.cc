@@ -81,26 +81,32 @@ class Scanner {
     const std::string_view rest = bytes_.substr(at_);
     FrameHeader header;
     if (rest.size() < kFrameHeaderBytes) return Torn();
-    if (!DecodeFrameHeader(rest, header)) return TornOrDamaged(0, "a record's header");
+    if (!DecodeFrameHeader(rest, header))
+      return TornOrDamaged(
+          0, fmt::format("the header of record {}, which begins there", sequence_ + 1));
     if (header.sequence != sequence_ + 1) {
       return Damaged(at_, fmt::format("record {} stands where record {} belongs", header.sequence,
                                       sequence_ + 1));
     }
-    if (header.length > kMaxPayloadBytes) return Damaged(at_, "a record of impossible length");
+    if (header.length > kMaxPayloadBytes)
+      return Damaged(at_, fmt::format("record {} has an impossible length", header.sequence));
     if (rest.size() < kFrameOverheadBytes + header.length) return Torn();
 
     const std::string_view payload = rest.substr(kFrameHeaderBytes, header.length);
     const std::string_view stored = rest.substr(kFrameHeaderBytes + header.length, kDigestBytes);
     if (Crc32c(payload) != header.payload_crc) {
-      return TornOrDamaged(kFrameHeaderBytes,
-                           fmt::format("the content of record {}", header.sequence));
+      return TornOrDamaged(
+          kFrameHeaderBytes,
+          fmt::format("the content of record {}, which begins at byte {}", header.sequence, at_));
     }
     const Digest before = chain_.value();
     chain_.Add(rest.substr(0, kFrameHeaderBytes), payload);
     if (chain_.digest() != stored) {
       chain_.Set(before);
-      return TornOrDamaged(kFrameHeaderBytes + header.length,
-                           fmt::format("record {} or one before it was altered", header.sequence));
+      return TornOrDamaged(
+          kFrameHeaderBytes + header.length,
+          fmt::format("record {}, which begins at byte {}, or one before it was altered",
+                      header.sequence, at_));
     }
     sequence_ = header.sequence;
     on_record_({header.sequence, header.type, payload, at_});

@@ -46,6 +46,36 @@ void EndAfter(muster::Duration span) {
   ::setitimer(ITIMER_REAL, &timer, nullptr);
 }
 
+volatile std::sig_atomic_t interrupts = 0;
+
+// The first is only noted: the command stops at its next good moment. The second is meant; the
+// journal makes that safe too.
+void NoteInterrupt(int) {
+  constexpr char kFirst[] =
+      "\nmuster: stopping as soon as what runs now has ended; once more ends it at once\n";
+  constexpr char kSecond[] =
+      "\nmuster: ended; `muster bringup resume` continues an interrupted run\n";
+  interrupts = interrupts + 1;
+  if (interrupts == 1) {
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kFirst, sizeof kFirst - 1);
+    return;
+  }
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kSecond, sizeof kSecond - 1);
+  ::_exit(static_cast<int>(muster::ExitCode::kInterrupted));
+}
+
+void CatchInterrupts() {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    struct sigaction before{};
+    struct sigaction noted{};
+    noted.sa_handler = NoteInterrupt;
+    noted.sa_flags = SA_RESTART;
+    // Who started us to ignore it (nohup, a shell's background job) meant it.
+    if (::sigaction(signal, nullptr, &before) == 0 && before.sa_handler != SIG_IGN)
+      ::sigaction(signal, &noted, nullptr);
+  }
+}
+
 int Columns() {
   winsize size{};
   return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100;
@@ -77,5 +107,7 @@ int main(int argc, char** argv) {
       path.data();
   context.default_site = DefaultSite();
   context.end_after = EndAfter;
+  context.catch_interrupts = CatchInterrupts;
+  context.interrupted = [] { return interrupts != 0; };
   return static_cast<int>(muster::cli::Dispatch(context, words));
 }

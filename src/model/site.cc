@@ -23,8 +23,9 @@ std::string_view ToString(SiteKind kind) {
 
 namespace {
 
-// Boards whose GPUs are joined by NVLink and NVSwitch, by the name nvidia-smi prints: "NVIDIA H100
-// 80GB HBM3", "NVIDIA A100-SXM4-80GB", "NVIDIA H200", "NVIDIA B200". PCIe cards and bridged pairs
+// Boards whose GPUs are joined by NVLink and NVSwitch, by the name nvidia-smi
+// prints: "NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB", "NVIDIA H200",
+// "NVIDIA B200". PCIe cards and bridged pairs
 // ("H100 PCIe", "H200 NVL") are not.
 bool HasNvlinkFabric(std::string_view model) {
   if (Contains(model, "PCIe") || Contains(model, "NVL")) return false;
@@ -68,6 +69,8 @@ std::set<std::string> Site::Features() const {
   }
   if (lab || !inference.url.empty() || endpoints.contains("openai")) features.insert("inference");
   if (features.contains("gpus") || !training.command.empty()) features.insert("training");
+  if (features.contains("training") && (training.command.empty() || training.rank_reports))
+    features.insert("training_reports");
   if (expect_sharp) features.insert("sharp");
   return features;
 }

@@ -1,6 +1,6 @@
-// A site: what the cluster should be, how it is reached, what it is held to, and what may be done
-// to it. Read from site.yaml by app/site_file; plain data here, so that judging and planning need
-// no file.
+// A site: what the cluster should be, how it is reached, what it is held to,
+// and what may be done to it. Read from site.yaml by app/site_file; plain data
+// here, so that judging and planning need no file.
 #pragma once
 
 #include <map>
@@ -29,18 +29,20 @@ struct Pdu {
 };
 struct Endpoint {  // "prometheus", "alertmanager", "exporter", "openai", "ufm"
   std::string name, url;
-  std::string secret_env;  // the environment variable that holds a token; never the token itself
+  std::string secret_env;  // the environment variable that holds a token; never
+                           // the token itself
 };
 
-// Something done before a gate is observed: previewed, journalled, judged by looking.
+// Something done before a gate is observed: previewed, journalled, judged by
+// looking.
 struct Act {
   int gate = 0;
   std::string name;
-  std::string kind;               // "ansible" | "helm" | "kubectl" | "shell"
-  std::vector<std::string> argv;  // rendered; no shell string concatenation
-  std::vector<std::string>
-      probe;  // argv that answers whether it happened: exit 0 yes, 1 no, else unknown
-  std::vector<std::string> undo;  // may be empty
+  std::string kind;                // "ansible" | "helm" | "kubectl" | "shell"
+  std::vector<std::string> argv;   // rendered; no shell string concatenation
+  std::vector<std::string> probe;  // argv that answers whether it happened: exit
+                                   // 0 yes, 1 no, else unknown
+  std::vector<std::string> undo;   // may be empty
   Duration timeout = std::chrono::minutes(10);
   bool destructive = false;
 };
@@ -54,6 +56,16 @@ struct TrainingTarget {
   int ranks_per_node = 8;
   int steps = 110;
   std::vector<std::string> command;  // what each rank runs; empty = Muster's own small job
+  bool rank_reports = false;         // `command` prints the JSON lines of
+                                     // measure/training/rank_report.h
+};
+// How the all-reduce of gate 6 is started on real hosts. A lab starts ranks of
+// its own.
+struct CollectiveTarget {
+  std::string program = "all_reduce_perf";
+  bool mpi = false;  // `program` was built with MPI=1: one mpirun on the first
+                     // host starts every rank
+  std::vector<std::string> mpirun = {"mpirun"};  // with what a site adds to it
 };
 struct InferenceTarget {
   std::string url;  // base URL of the OpenAI-compatible endpoint; empty = the lab's own
@@ -64,7 +76,8 @@ struct InferenceTarget {
   double goodput_min = 0.99;
 };
 
-// A scope is a named subset that is brought up on its own: a pair, a pool, an island.
+// A scope is a named subset that is brought up on its own: a pair, a pool, an
+// island.
 struct Scope {
   std::string name;
   std::vector<std::string> nodes;
@@ -87,14 +100,16 @@ struct Site {
   std::vector<Act> acts;
   std::vector<Scope> scopes;
   TrainingTarget training;
+  CollectiveTarget collective;
   InferenceTarget inference;
   Duration window = std::chrono::seconds(2);  // between the two readings of counters
   std::map<std::string, std::string> pins;    // image and chart digests, versions, resource keys
   std::map<std::string, std::string> ssh;  // host sites: "user", "port", "identity_file", "config"
 
-  // What criteria may ask with applies_when: "lab", "host", "infiniband", "roce", "multi_node",
-  // "nvlink", "gpus", "nvidia", "amd", "facility", "prometheus", "alertmanager", "sharp",
-  // "switches", "rdma", "inference", "training" ...
+  // What criteria may ask with applies_when: "lab", "host", "infiniband",
+  // "roce", "multi_node", "nvlink", "gpus", "nvidia", "amd", "facility",
+  // "prometheus", "alertmanager", "sharp", "switches", "rdma", "inference",
+  // "training" ...
   std::set<std::string> Features() const;
   // Nodes of a scope; "" or "all" is every node. Unknown names give nothing.
   std::optional<std::vector<std::string>> ScopeNodes(std::string_view scope) const;

@@ -203,9 +203,9 @@ void ObservationBuilder::AddUnobserved(Subject subject, std::string_view fact, U
 Observations ParseReading(const Probe& probe, const Reading& reading) {
   Observations observations = probe.parse(reading);
   if (reading.fault) {
-    // Half an answer may look healthy. What the parser found in it names the subjects, no more.
+    // Half an answer may look healthy, and what it says of the missing half ("unparsable", "not
+    // there") hides why it is missing. What the parser found names the subjects, no more.
     for (Observation& o : observations) {
-      if (o.value() == nullptr) continue;
       o.seen = *reading.fault;
       o.unit = Unit::kNone;
     }

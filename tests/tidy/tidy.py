@@ -267,6 +267,10 @@ def check_sources(tree):
         for number, item in items:
             if not has_source(item, anchors):
                 tree.say(path, number, "entry without a source")
+            # A reader can open a public source, or weigh a reason; a list of wishes is neither.
+            for named in re.findall(r"source: *(.*)", item):
+                if re.search(r"mission row|issue text|\brunbooks? R\d", named):
+                    tree.say(path, number, "a source that no reader can open: name a public one, or \"Muster's own choice\" with the reason")
 
 
 def has_source(item, anchors):

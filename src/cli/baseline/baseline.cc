@@ -127,12 +127,24 @@ ExitCode BaselineDiff(const Invocation& invocation) {
     }
     *doc.json = {{"baseline", baseline.name},
                  {"of_run", baseline.run},
+                 {"baseline_origin", ToString(baseline.origin)},
+                 {"run_origin", ToString(run->header.origin)},
                  {"run", run->header.run},
                  {"tolerance", tolerance_percent / 100},
                  {"figures", rows}};
     doc.table =
         fmt::format("run {} against baseline {} (run {}), noise {:g} %\n\n{}", run->header.run,
                     baseline.name, baseline.run, tolerance_percent, table.ToString());
+    // An MFU against two shared cores is a figure of this machine: alike from run to run at best.
+    if (baseline.origin == Origin::kRehearsed || run->header.origin == Origin::kRehearsed) {
+      doc.table += fmt::format(
+          "\nrehearsed: {}. MFU and step time there are shares of this machine's own speed and "
+          "move "
+          "with its load; they say nothing of hardware\n",
+          baseline.origin != run->header.origin
+              ? "one of the two was played on a lab, the other not"
+              : "both runs were played on a lab");
+    }
     Emit(context, output, doc);
     return worse ? ExitCode::kFail : missing ? ExitCode::kUnknown : ExitCode::kDone;
   }

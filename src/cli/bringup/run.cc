@@ -69,6 +69,7 @@ ExitCode BringupRun(const Invocation& invocation) {
   auto site = a.site.Open(context);
   if (!site.ok()) return Complain(context, site.error());
   a.options.by = context.user_at_host;
+  if (context.catch_interrupts) context.catch_interrupts();
   Result<Run> run = [&] {
     LiveLine progress(context);
     return RunBringup(*site, a.options, progress);
@@ -87,6 +88,7 @@ ExitCode BringupResume(const Invocation& invocation) {
   auto site = a.site.Open(context);
   if (!site.ok()) return Complain(context, site.error());
   a.options.by = context.user_at_host;
+  if (context.catch_interrupts) context.catch_interrupts();
   Result<Run> run = [&] {
     LiveLine progress(context);
     return ResumeBringup(*site, a.options, progress);

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/capture.h"
+#include "app/words.h"
 #include "base/strings.h"
 #include "cli/live_line.h"
 #include "cli/output.h"
@@ -35,7 +36,7 @@ ExitCode CaptureSite(const Invocation& invocation) {
   Document doc;
   doc.kind = "Capture";
   *doc.json = {{"folder", out}, {"files", captured->files}, {"faults", captured->faults}};
-  doc.table = fmt::format("{}: {} files\n", out, captured->files);
+  doc.table = fmt::format("{}: {}\n", out, Counted(captured->files, "file"));
   for (const std::string& fault : captured->faults)
     doc.table += fmt::format("  not read: {}\n", Printable(fault));
   doc.cases = {{"capture", out, Level::kPass, ""}};

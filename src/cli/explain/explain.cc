@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/explain.h"
+#include "base/strings.h"
 #include "cli/output.h"
 #include "cli/table.h"
 
@@ -13,19 +14,21 @@ namespace muster::cli {
 
 ExitCode ExplainCode(const Invocation& invocation) {
   OutputOptions output;
-  std::string code;
+  std::vector<std::string> words;
   Args args("explain",
             "What a code means: why it matters, how it is measured, threshold and source, fix, "
             "next command");
-  args.Positional("CODE", code,
-                  "A criterion (FAB-004), a gate (gate-2), an Xid (XID-79), a fact (gpu.count), a "
-                  "lab fault, a term");
+  args.Rest("CODE", words,
+            "A criterion (FAB-004), a gate (gate-2), an Xid (XID-79), a fact (gpu.count), a lab "
+            "fault, a term of the glossary (busbw, bus bandwidth)",
+            true);
   output.AddTo(args);
   args.Example("muster explain FAB-004");
   args.Example("muster explain XID-79");
+  args.Example("muster explain busbw");
   if (auto stop = Begin(invocation, args)) return *stop;
   Context& context = invocation.context;
-  const auto found = Explain(code);
+  const auto found = Explain(Join(words, " "));
   if (!found.ok()) return Complain(context, found.error());
   Document doc;
   doc.kind = "Explanation";

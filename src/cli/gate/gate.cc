@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "app/changes.h"
 #include "app/facility_signoff.h"
+#include "app/words.h"
 #include "base/strings.h"
 #include "cli/output.h"
 #include "cli/site_option.h"
@@ -72,6 +74,44 @@ ExitCode GateWaive(const Invocation& invocation) {
   return ExitCode::kDone;
 }
 
+ExitCode GateStale(const Invocation& invocation) {
+  SiteOption site_option;
+  OutputOptions output;
+  std::string component, by, reason;
+  Args args("gate stale",
+            "Say that something changed which nothing observes (operator, cni, scheduler, fabric, "
+            "...): every gate that stands on it is stale until it is seen again");
+  args.Positional("COMPONENT", component,
+                  "cni, driver, fabric, facility, firmware, image, kernel, nccl, operator, "
+                  "scheduler, telemetry or topology");
+  site_option.AddTo(args);
+  args.Required("--by", by, "NAME", "Who says so: a person's name");
+  args.Required("--reason", reason, "TEXT", "What changed");
+  output.AddTo(args);
+  args.Example("muster gate stale operator --by 'A. Person' --reason 'GPU Operator 25.3 to 25.10'");
+  if (auto stop = Begin(invocation, args)) return *stop;
+  Context& context = invocation.context;
+  auto site = site_option.Open(context);
+  if (!site.ok()) return Complain(context, site.error());
+  const auto change =
+      AddChange(context.world, site->paths, *site->catalogue, component, by, reason);
+  if (!change.ok()) return Complain(context, change.error());
+  const std::vector<int> gates = GatesStandingOn(*site->catalogue, component);
+  Document doc;
+  doc.kind = "Change";
+  *doc.json = {
+      {"component", change->component}, {"by", change->by}, {"reason", change->reason},
+      {"at", FormatTime(change->at)},   {"gates", gates},   {"public_key", change->public_key},
+      {"signature", change->signature}};
+  doc.table = fmt::format(
+      "{} changed, says {}: {}\nstale until seen again: gates {}\nnext: muster bringup run --site "
+      "{} --from {}\n",
+      component, by, reason, fmt::join(gates, ", "), site->paths.site_file, gates.front());
+  doc.cases = {{"change", component, Level::kWarn, reason}};
+  Emit(context, output, doc);
+  return ExitCode::kDone;
+}
+
 ExitCode GateSign(const Invocation& invocation) {
   Statement s;
   Args args(
@@ -100,8 +140,9 @@ ExitCode GateSign(const Invocation& invocation) {
                {"reason", s.reason},
                {"until", FormatTime(*until)},
                {"file", *path}};
-  doc.table = fmt::format("gate 1: {} signed {} budgets until {}\n{}\n", s.by,
-                          site->site().budgets.size(), FormatTime(*until), *path);
+  doc.table =
+      fmt::format("gate 1: {} signed {} until {}\n{}\n", s.by,
+                  Counted(site->site().budgets.size(), "budget"), FormatTime(*until), *path);
   doc.cases = {{"sign-off", "gate 1", Level::kPass, s.reason}};
   Emit(context, s.output, doc);
   return ExitCode::kDone;

@@ -21,7 +21,7 @@ ExitCode Init(const Invocation& invocation) {
   Args args("init", "Write a commented site file: a lab on this machine, or real hosts");
   args.Choice("--kind", kind, {"lab", "host"}, "What the site is");
   args.Option("--out", out, "FILE", "The site file (default site.yaml)");
-  args.Option("--name", name, "NAME", "Name of the site (default: lab, or this host's name)");
+  args.Option("--name", name, "NAME", "Name of the site (default: lab for a lab, site for hosts)");
   args.Option("--spec", spec_text, "SPEC",
               "Lab: nodes=4,gpus=8,numa=2,rails=8,leaves=2,spines=2,rate=400");
   args.Option("--seed", seed, "N", "Lab: seed of its serials, clocks and noise");

@@ -7,6 +7,7 @@
 
 #include "app/init.h"
 #include "app/lab_cases.h"
+#include "app/words.h"
 #include "base/strings.h"
 #include "cli/output.h"
 #include "cli/site_option.h"
@@ -41,9 +42,10 @@ ExitCode LabCreate(const Invocation& invocation) {
   Document doc;
   doc.kind = "Lab";
   *doc.json = {{"site", out}, {"spec", FormatClusterSpec(*spec)}};
-  doc.table = fmt::format(
-      "{}\n  {} nodes, {} GPUs, rehearsed on this machine\nnext: muster bringup run --site {}\n",
-      out, spec->nodes, spec->nodes * spec->gpus, out);
+  doc.table =
+      fmt::format("{}\n  {}, {}, rehearsed on this machine\nnext: muster bringup run --site {}\n",
+                  out, Counted(static_cast<size_t>(spec->nodes), "node"),
+                  Counted(static_cast<size_t>(spec->nodes * spec->gpus), "GPU"), out);
   doc.cases = {{"lab", out, Level::kPass, ""}};
   Emit(context, output, doc);
   return ExitCode::kDone;
@@ -242,8 +244,8 @@ ExitCode LabRunExam(const Invocation& invocation) {
   doc.table =
       table.ToString() +
       fmt::format(
-          "\n{} cases in {}: {} false passes, right gate {:.1f} %, right suspect first {:.1f} %\n",
-          exam->cases.size(), FormatDuration(exam->took), exam->false_passes,
+          "\n{} in {}: {} false passes, right gate {:.1f} %, right suspect first {:.1f} %\n",
+          Counted(exam->cases.size(), "case"), FormatDuration(exam->took), exam->false_passes,
           exam->right_gate * 100, exam->right_suspect * 100);
   Emit(context, output, doc);
   return exam->false_passes == 0 && exam->right_gate == 1.0 && exam->right_suspect >= 0.97

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "app/words.h"
 #include "base/strings.h"
 #include "cli/output.h"
 #include "cli/site_option.h"
@@ -46,10 +47,10 @@ ExitCode Verify(const Invocation& invocation) {
                {"readings", verified->readings},
                {"same_catalogue", verified->same_catalogue},
                {"differences", verified->differences}};
-  doc.table =
-      fmt::format("{}  {} gates, {} verdicts from {} raw readings, every record's digest holds\n",
-                  LevelWord(context, same ? Level::kPass : Level::kFail), verified->gates,
-                  verified->verdicts, verified->readings);
+  doc.table = fmt::format("{}  {}, {} from {}, every record's digest holds\n",
+                          LevelWord(context, same ? Level::kPass : Level::kFail),
+                          Counted(verified->gates, "gate"), Counted(verified->verdicts, "verdict"),
+                          Counted(verified->readings, "raw reading"));
   if (!verified->same_catalogue)
     doc.table += "the run was judged under another catalogue than this binary's\n";
   for (const std::string& difference : verified->differences)

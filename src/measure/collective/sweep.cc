@@ -57,4 +57,20 @@ std::map<std::string, std::string> AllReduceEnv(const SweepSpec& spec) {
   return env;
 }
 
+std::vector<std::string> MpirunArgv(const std::vector<std::string>& mpirun,
+                                    const std::vector<std::string>& hosts, int ranks_per_host,
+                                    const std::map<std::string, std::string>& env,
+                                    const std::vector<std::string>& program) {
+  std::vector<std::string> slots;
+  for (const std::string& host : hosts) slots.push_back(fmt::format("{}:{}", host, ranks_per_host));
+  std::vector<std::string> argv = mpirun;
+  argv.insert(argv.end(),
+              {"-np", std::to_string(hosts.size() * static_cast<size_t>(ranks_per_host)), "--host",
+               Join(slots, ","), "--map-by", fmt::format("ppr:{}:node", ranks_per_host)});
+  for (const auto& [name, value] : env)
+    argv.insert(argv.end(), {"-x", fmt::format("{}={}", name, value)});
+  argv.insert(argv.end(), program.begin(), program.end());
+  return argv;
+}
+
 }  // namespace muster

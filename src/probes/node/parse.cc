@@ -123,6 +123,11 @@ void AddFabricManagerMatch(ObservationBuilder& out, const Subject& node, const R
   if (!loaded_text || !manager_text)
     return out.AddUnobserved(node, kFact, UnknownReason::kUnparsable, "the reading was cut");
   const std::string_view manager = VersionAfter(*manager_text, "Fabric Manager version is");
+  if (manager.empty())
+    out.AddUnobserved(node, "node.fabric_manager_version", UnknownReason::kNotObserved,
+                      "nv-fabricmanager tells no version");
+  else
+    out.Add(node, "node.fabric_manager_version", std::string(manager), Unit::kNone, manager);
   const auto smi = Section(reading.text, "smi");
   // Its counterpart is the driver that is installed; the loaded module has a criterion of its own.
   std::string_view driver = smi ? VersionAfter(*smi, "NVIDIA-SMI version") : std::string_view();
