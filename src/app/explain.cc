@@ -10,6 +10,7 @@
 #include "base/strings.h"
 #include "catalogue/catalogue.h"
 #include "catalogue/expectation.h"
+#include "diagnose/lint/lint.h"
 #include "yaml/yaml.h"
 
 namespace muster {
@@ -128,6 +129,24 @@ Explanation OfTerm(const GlossaryTerm& term) {
   return e;
 }
 
+std::optional<Explanation> OfLintRule(const std::string& code) {
+  const auto rules = LoadLintRules();
+  if (!rules.ok()) return std::nullopt;
+  const auto found = (*rules)->by_code.find(code);
+  if (found == (*rules)->by_code.end()) return std::nullopt;
+  const LintRule& rule = found->second;
+  Explanation e{rule.code, rule.title, "lint rule", {}};
+  AddField(e, "severity", std::string(ToString(rule.severity)));
+  AddField(e, "why", rule.why);
+  AddField(e, "fix", rule.fix);
+  for (const auto& [good, bad] : rule.bad.changes) {
+    AddField(e, "bad", std::string(Trim(bad)));
+    AddField(e, "good", std::string(Trim(good)));
+  }
+  AddField(e, "source", rule.source);
+  return e;
+}
+
 }  // namespace
 
 Result<Explanation> Explain(const std::string& asked) {
@@ -139,6 +158,9 @@ Result<Explanation> Explain(const std::string& asked) {
     if (auto xid = OfXid(code)) return *xid;
   }
   if (auto reference = ExplainReference(asked)) return *reference;
+  if (StartsWith(code, "LINT-")) {
+    if (auto rule = OfLintRule(code)) return *rule;
+  }
   if (auto criterion = LoadEmbeddedCriterion(code); criterion.ok()) return OfCriterion(*criterion);
   for (const LabFaultInfo& fault : LabFaults()) {
     if (EqualsIgnoreCase(fault.name, asked)) {
@@ -193,6 +215,9 @@ std::vector<std::string> ExplainableCodes() {
   for (const std::string& name : ReferenceNames()) codes.push_back(name);
   for (const GlossaryTerm& term : Glossary())
     codes.insert(codes.end(), term.names.begin(), term.names.end());
+  if (const auto rules = LoadLintRules(); rules.ok()) {
+    for (const auto& [code, rule] : (*rules)->by_code) codes.push_back(code);
+  }
   return codes;
 }
 

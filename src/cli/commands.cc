@@ -20,7 +20,9 @@
 #include "cli/init/init.h"
 #include "cli/kv-fit/kv_fit.h"
 #include "cli/lab/lab.h"
+#include "cli/lint/lint.h"
 #include "cli/man/man.h"
+#include "cli/nccl_profile/nccl_profile.h"
 #include "cli/output.h"
 #include "cli/pool/pool.h"
 #include "cli/preflight/preflight.h"
@@ -63,6 +65,10 @@ constexpr std::array kCommands = {
     Command{"advise", "Look", "From a failure or a workload to the control that answers it",
             AdviseControl},
     Command{"kv-fit", "Look", "Does a model's KV cache fit, before it is deployed", KvFitDeploy},
+    Command{"lint", "Look", "Manifests and sbatch scripts held to the platform contract; --fix",
+            LintManifests},
+    Command{"nccl-profile", "Look", "The NCCL environment of a node type, with reasons",
+            PrintNcclProfile},
     Command{"verify", "Evidence", "Judge a stored run again, offline", Verify},
     Command{"baseline set", "Evidence", "Record the figures of an accepted run", BaselineSet},
     Command{"baseline diff", "Evidence", "Hold a run against a baseline", BaselineDiff},

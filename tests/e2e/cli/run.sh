@@ -92,5 +92,32 @@ expect "a missing file" 2 "$muster" check --site nowhere.yaml
 mkdir closed && cp -r lab closed/ && chmod -R a-w closed
 if [ "$(id -u)" -eq 0 ]; then echo "SKIP cli an unwritable folder: root may write everywhere"; else expect "an unwritable folder" 1 "$muster" bringup run --site closed/lab/site.yaml --to 1; fi
 chmod -R u+w closed
+# Manifests: found, repaired with patch(1), found no more.
+cat >service.yaml <<'YAML'
+apiVersion: v1
+kind: Service
+metadata: {name: ranks}
+spec:
+  clusterIP: None
+  clusterip: None
+YAML
+expect "lint finds an error" 3 "$muster" lint service.yaml
+has "with its place and code" out "service.yaml:6:3: LINT-001 error"
+expect "lint prints a patch" 3 "$muster" lint service.yaml --fix
+printf 'apiVersion: v1\nkind: Service\nmetadata: {name: ranks}\nspec:\n  clusterIPs: [None]\n  clusterip: None\n' >service.yaml
+"$muster" lint service.yaml --fix >repair.patch
+if command -v patch >/dev/null; then
+  expect "the patch applies" 0 patch -s -p0 -i repair.patch
+  expect "and the finding is gone" 0 "$muster" lint service.yaml
+else echo "SKIP cli the patch: no patch on this machine"; fi
+expect "lint as SARIF" 0 "$muster" lint service.yaml -o sarif
+[ "$(field out 'd["version"]')" = 2.1.0 ] && ok "SARIF says its version" || bad "SARIF says its version" "$(head -c 200 out)"
+printf 'kind: [\n' >broken.yaml
+expect "lint of what is no YAML" 2 "$muster" lint broken.yaml
+expect "lint of a missing file" 2 "$muster" lint nowhere.yaml
+expect "explain a lint rule" 0 "$muster" explain lint-204
+expect "an NCCL profile" 0 "$muster" nccl-profile --site $site -o env
+has "with the exact adapters" out "^NCCL_IB_HCA==mlx5_0"
+expect "an NCCL profile that is none" 2 "$muster" nccl-profile --site $site --profile fast
 expect "time is up" 124 "$muster" bringup run --site $site --timeout 1s
 exit $failed
