@@ -178,6 +178,7 @@ void Replay::Finish(const Line& line) {
     const std::string expected = optional ? owed->second.substr(1) : owed->second;
     if (why != expected) Say("FINISH", job->name + " ended " + expected + ", not " + why, job);
     owed_.erase(owed);
+    job->status = Job::Status::kFinished;
     return;
   }
   const bool failed =

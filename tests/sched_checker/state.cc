@@ -258,7 +258,11 @@ void State::Apply(const Json& event, int line, std::map<std::string, std::string
     const bool ran = job.status == Job::Status::kRunning;
     const bool waits = job.status == Job::Status::kPending;
     if (!ran && !waits) return;
-    if (!ran && std::string(why) == "DONE") return;  // nothing runs that could be done
+    if (!ran &&
+        std::string(why) == "DONE") {  // whether a waiting job can be done is not said: both
+      if (ended) (*ended)[job.name] = "?DONE";
+      return;
+    }
     FreeAll(job);
     job.status = Job::Status::kFinished;
     if (ended) (*ended)[job.name] = ran ? why : std::string("?") + why;
