@@ -25,6 +25,8 @@ Container ReadContainer(View from) {
   container.command = from["command"].Texts();
   container.args = from["args"].Texts();
   for (const View& variable : from["env"].Items()) {
+    const std::string field = variable["valueFrom"]["fieldRef"]["fieldPath"].Text();
+    if (!field.empty()) container.env_fields.emplace_back(variable["name"].Text(), field);
     if (!variable["valueFrom"].there()) {
       container.env.emplace_back(variable["name"].Text(), variable["value"].Text());
     }

@@ -47,7 +47,9 @@ struct Toleration {
 struct Container {
   std::string name, image, restart_policy;
   std::vector<std::string> command, args;
-  std::vector<std::pair<std::string, std::string>> env;  // literal values; valueFrom is left out
+  std::vector<std::pair<std::string, std::string>> env;         // literal values
+  std::vector<std::pair<std::string, std::string>> env_fields;  // name -> path, of fieldRef; other
+                                                                // sources are left out
   Amounts requests, limits;
   std::vector<int32_t> host_ports;
 };

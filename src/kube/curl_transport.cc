@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <deque>
 #include <mutex>
@@ -282,7 +283,10 @@ class CurlTransport::Loop {
     const auto ms = std::chrono::ceil<std::chrono::milliseconds>(transfer.exchange.timeout).count();
     curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(std::max<int64_t>(0, ms)));
     if (loopback_) curl_easy_setopt(easy, CURLOPT_PROXY, "");
-    if (options_.compress) curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "gzip");
+    // Not for watches: libcurl 7.88 breaks off a long gzip stream ("failed writing received data").
+    if (options_.compress && !transfer.exchange.long_lived) {
+      curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "gzip");
+    }
     SetBlob(easy, CURLOPT_CAINFO_BLOB, tls.ca_pem);
     SetBlob(easy, CURLOPT_SSLCERT_BLOB, tls.cert_pem);
     SetBlob(easy, CURLOPT_SSLKEY_BLOB, tls.key_pem);
@@ -328,6 +332,14 @@ class CurlTransport::Loop {
       if (lane.deadline <= now) {
         lane.deadline = Duration::max();
         curl_multi_socket_action(lane.multi, CURL_SOCKET_TIMEOUT, 0, &running);
+        // libcurl's clock may say that it is not quite time yet; it does not call back for a time
+        // that it has named before.
+        long again_ms = -1;
+        curl_multi_timeout(lane.multi, &again_ms);
+        if (again_ms >= 0) {
+          lane.deadline = std::min(lane.deadline,
+                                   CurlNow() + std::chrono::milliseconds(std::max(1L, again_ms)));
+        }
       }
       Reap(lane);
     }
@@ -416,7 +428,7 @@ class CurlTransport::Loop {
     return size;
   }
 
-  static int OnSocket(CURL*, curl_socket_t fd, int what, void* user, void* known) {
+  static int OnSocket(CURL*, curl_socket_t fd, int what, void* user, void*) {
     auto& lane = *static_cast<Lane*>(user);
     if (what == CURL_POLL_REMOVE) {
       epoll_ctl(lane.epoll, EPOLL_CTL_DEL, fd, nullptr);
@@ -426,11 +438,9 @@ class CurlTransport::Loop {
     if (what != CURL_POLL_OUT) event.events |= EPOLLIN;
     if (what != CURL_POLL_IN) event.events |= EPOLLOUT;
     event.data.u64 = static_cast<uint64_t>(lane.index) << 32 | static_cast<uint32_t>(fd);
-    if (known != nullptr) {
-      epoll_ctl(lane.epoll, EPOLL_CTL_MOD, fd, &event);
-    } else {
+    // The kernel forgets a closed socket by itself, and its number comes again.
+    if (epoll_ctl(lane.epoll, EPOLL_CTL_MOD, fd, &event) != 0 && errno == ENOENT) {
       epoll_ctl(lane.epoll, EPOLL_CTL_ADD, fd, &event);
-      curl_multi_assign(lane.multi, fd, &lane);
     }
     return 0;
   }

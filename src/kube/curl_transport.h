@@ -16,7 +16,7 @@ struct CurlOptions {
   int connections = 2;  // for short calls
   // Streams at once on one of them; an API server allows 100 (its default, and client-go's).
   int streams = 100;
-  bool compress = false;  // ask for gzip: pays over a network, costs the server CPU
+  bool compress = false;  // ask for gzip (not for watches): pays over a network, costs server CPU
   std::string user_agent = "muster";
 };
 

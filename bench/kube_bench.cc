@@ -1,0 +1,162 @@
+// What the API server of this machine takes from a bare loop: pods created, bound, their status
+// written, listed, deleted. The yardstick for whatever schedules through it. Usage:
+//   kube_bench KUBECONFIG bind PODS CONNECTIONS      creates, binds, sets Running, deletes
+//   kube_bench KUBECONFIG list pages|stream [gzip]   lists every pod there is
+//   kube_bench KUBECONFIG fill PODS                  creates and leaves them
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <sys/resource.h>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/strings.h"
+#include "kube/connection.h"
+#include "kube/core.h"
+#include "kube/reflector.h"
+#include "world/posix/posix_world.h"
+
+namespace muster::kube {
+namespace {
+
+constexpr const char* kNs = "bench";
+
+double CpuSeconds() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
+long PeakRssMiB() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  return used.ru_maxrss / 1024;
+}
+
+std::string PodBody(int i) {
+  return fmt::format(
+      R"({{"metadata":{{"name":"b-{0}","labels":{{"app":"bench","job":"j-{1}"}}}},)"
+      R"("spec":{{"schedulerName":"none","terminationGracePeriodSeconds":0,)"
+      R"("automountServiceAccountToken":false,)"
+      R"("containers":[{{"name":"c","image":"registry.example/train:1.0","resources":)"
+      R"({{"requests":{{"cpu":"8","memory":"64Gi","nvidia.com/gpu":"1"}},)"
+      R"("limits":{{"nvidia.com/gpu":"1"}}}}}}]}}}})",
+      i, i / 8);
+}
+
+// All requests through the client's own flow control; one line of figures.
+template <typename Make>
+void Pass(Client& client, const char* name, int count, Make make) {
+  const auto began = std::chrono::steady_clock::now();
+  const double cpu = CpuSeconds();
+  int ended = 0, failed = 0, next = 0;
+  std::vector<double> took;
+  std::string first_error;
+  const std::function<void()> start = [&] {
+    const auto sent = std::chrono::steady_clock::now();
+    client.Start(make(next++), [&, sent](const Answer& answer) {
+      took.push_back(
+          std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - sent)
+              .count());
+      ++ended;
+      if (!answer.ok()) {
+        ++failed;
+        if (first_error.empty()) first_error = answer.error->ToString();
+      }
+      if (next < count) start();
+    });
+  };
+  for (int i = 0; i < std::min(count, 100); ++i) start();
+  while (ended < count) client.Poll(std::chrono::seconds(1));
+  const double wall =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  std::sort(took.begin(), took.end());
+  fmt::print(
+      "{:<14} {:>7} in {:>6.1f} s: {:>6.0f}/s, p50 {:.0f} ms, p99 {:.0f} ms, client CPU {:.0f} us "
+      "each, {} failed\n",
+      name, count, wall, count / wall, took[took.size() / 2], took[took.size() * 99 / 100],
+      (CpuSeconds() - cpu) / count * 1e6, failed);
+  if (failed > 0) fmt::print("  {}\n", first_error);
+  std::fflush(stdout);
+}
+
+void Fill(Client& client, int pods) {
+  Pass(client, "create", pods, [](int i) { return Create(kPods, kNs, PodBody(i)); });
+}
+
+void Bindings(Client& client, int pods) {
+  for (int i = 0; i < 100; ++i) {
+    client.Await(Create(kNodes, "", fmt::format(R"({{"metadata":{{"name":"bench-{}"}}}})", i)));
+  }
+  Fill(client, pods);
+  Pass(client, "bind", pods, [](int i) {
+    return Bind(kNs, fmt::format("b-{}", i), "", fmt::format("bench-{}", i % 100));
+  });
+  Pass(client, "get", pods, [](int i) { return Get(kPods, kNs, fmt::format("b-{}", i)); });
+  Pass(client, "status patch", pods, [](int i) {
+    return StrategicPatch(
+        kPods, kNs, fmt::format("b-{}", i),
+        R"({"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}})",
+        "status");
+  });
+  Pass(client, "delete", pods,
+       [](int i) { return Delete(kPods, kNs, fmt::format("b-{}", i), {}, 0); });
+}
+
+void Listing(Client& client, ListMode mode) {
+  Followed followed;
+  followed.resource = kPods;
+  followed.mode = mode;
+  const auto began = std::chrono::steady_clock::now();
+  const double cpu = CpuSeconds();
+  const long rss = PeakRssMiB();
+  Reflector<Pod> reflector(client, followed, DecodePod, {}, [](const Error& error, bool) {
+    fmt::print(stderr, "{}\n", error.ToString());
+  });
+  reflector.Start();
+  while (!reflector.synced() && !reflector.stopped()) client.Poll(std::chrono::seconds(1));
+  const double wall =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  fmt::print(
+      "list of {} pods: {:.2f} s wall, {:.2f} s client CPU, peak RSS {} MiB (before: {} MiB)\n",
+      reflector.known().all().size(), wall, CpuSeconds() - cpu, PeakRssMiB(), rss);
+}
+
+int Main(int argc, char** argv) {
+  const std::vector<std::string> args(argv + 1, argv + argc);
+  if (args.size() < 3) {
+    fmt::print(stderr,
+               "usage: kube_bench KUBECONFIG bind|list|fill ...; the source's head says more\n");
+    return 2;
+  }
+  PosixWorld posix;
+  const World world = posix.ports();
+  const auto config = ReadKubeconfig(world.files, {args[0]});
+  if (!config.ok()) {
+    fmt::print(stderr, "{}\n", config.error().ToString());
+    return 2;
+  }
+  ConnectionOptions options;
+  if (args[1] == "bind" && args.size() > 3)
+    options.connections = static_cast<int>(ParseInt(args[3]).value_or(2));
+  options.compress = args.back() == "gzip";
+  Connection connection(world, *config, options);
+  Client& client = connection.client();
+  client.Await(Create(kNamespaces, "", fmt::format(R"({{"metadata":{{"name":"{}"}}}})", kNs)));
+  const int count = static_cast<int>(ParseInt(args[2]).value_or(0));
+  if (args[1] == "fill") Fill(client, count);
+  if (args[1] == "bind") Bindings(client, count);
+  if (args[1] == "list")
+    Listing(client, args[2] == "stream" ? ListMode::kStream : ListMode::kPages);
+  return 0;
+}
+
+}  // namespace
+}  // namespace muster::kube
+
+int main(int argc, char** argv) { return muster::kube::Main(argc, argv); }
