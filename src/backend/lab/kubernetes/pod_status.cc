@@ -1,0 +1,160 @@
+#include "backend/lab/kubernetes/pod_status.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/strings.h"
+
+namespace muster::lab {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kCompletionIndex = "batch.kubernetes.io/job-completion-index";
+constexpr std::array kOwnConditions = {"PodReadyToStartContainers", "Initialized", "Ready",
+                                       "ContainersReady"};
+
+// Kubernetes' times have whole seconds.
+std::string WholeSeconds(TimePoint time) {
+  return FormatTime(std::chrono::floor<std::chrono::seconds>(time));
+}
+
+Json ConditionsOf(const kube::Pod& pod, const PodStatus& status) {
+  const bool running = status.phase == "Running";
+  const std::string now = WholeSeconds(status.now);
+  Json conditions = Json::array();
+  const auto add = [&](const char* type, bool is_true) {
+    Json condition = {
+        {"type", type}, {"status", is_true ? "True" : "False"}, {"lastTransitionTime", now}};
+    if (!is_true && status.phase == "Succeeded") condition["reason"] = "PodCompleted";
+    if (!is_true && status.phase == "Failed") condition["reason"] = "PodFailed";
+    conditions.push_back(std::move(condition));
+  };
+  if (status.reason.empty()) {
+    add("PodReadyToStartContainers", running);
+    add("Initialized", true);
+    add("Ready", running);
+    add("ContainersReady", running);
+  }
+  for (const kube::Condition& other : pod.conditions) {
+    if (std::find(kOwnConditions.begin(), kOwnConditions.end(), other.type) !=
+        kOwnConditions.end()) {
+      continue;
+    }
+    Json condition = {{"type", other.type}, {"status", other.status}};
+    if (!other.reason.empty()) condition["reason"] = other.reason;
+    if (!other.message.empty()) condition["message"] = other.message;
+    if (other.since) condition["lastTransitionTime"] = WholeSeconds(*other.since);
+    conditions.push_back(std::move(condition));
+  }
+  return conditions;
+}
+
+Json ContainerStatuses(const kube::Pod& pod, const PodStatus& status) {
+  const bool running = status.phase == "Running";
+  Json list = Json::array();
+  for (const kube::Container& container : pod.containers) {
+    Json state;
+    if (running) {
+      state["running"] = {{"startedAt", WholeSeconds(status.started)}};
+    } else {
+      const std::string why = !status.end_reason.empty() ? status.end_reason
+                              : status.exit_code == 0    ? "Completed"
+                                                         : "Error";
+      state["terminated"] = {{"exitCode", status.exit_code},
+                             {"reason", why},
+                             {"startedAt", WholeSeconds(status.started)},
+                             {"finishedAt", WholeSeconds(status.now)}};
+    }
+    list.push_back({{"name", container.name},
+                    {"image", container.image},
+                    {"imageID", "played"},
+                    {"containerID", "played://" + pod.meta.uid + "/" + container.name},
+                    {"ready", running},
+                    {"started", running},
+                    {"restartCount", 0},
+                    {"state", std::move(state)}});
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string PodStatusPatch(const kube::Pod& pod, const PodStatus& status) {
+  Json body = {{"phase", status.phase},
+               {"startTime", WholeSeconds(status.started)},
+               {"conditions", ConditionsOf(pod, status)}};
+  if (!status.reason.empty()) {  // a rejected pod never had containers
+    body["reason"] = status.reason;
+    body["message"] = status.message;
+  } else {
+    body["hostIP"] = "127.0.0.1";
+    body["podIP"] = status.ip;
+    body["podIPs"] = Json::array({{{"ip", status.ip}}});
+    body["containerStatuses"] = ContainerStatuses(pod, status);
+    if (!status.message.empty()) body["message"] = status.message;
+  }
+  return Json{{"metadata", {{"uid", pod.meta.uid}}}, {"status", std::move(body)}}.dump(
+      -1, ' ', false, Json::error_handler_t::replace);
+}
+
+PodOrders OrdersOf(const kube::Pod& pod) {
+  PodOrders orders;
+  orders.hold = pod.meta.Annotation("muster.dev/hold") != nullptr;
+  if (const std::string* run = pod.meta.Annotation("muster.dev/run")) orders.run = *run == "true";
+  if (const std::string* text = pod.meta.Annotation("muster.dev/run-for")) {
+    const auto span = ParseDuration(*text);
+    if (span.ok()) {
+      orders.run_for = *span;
+    } else {
+      orders.trouble = "muster.dev/run-for: " + span.error().message;
+    }
+  }
+  if (const std::string* text = pod.meta.Annotation("muster.dev/exit")) {
+    const auto code = ParseInt(*text);
+    if (code.ok() && *code >= 0 && *code <= 255) {
+      orders.exit_code = static_cast<int>(*code);
+    } else {
+      orders.trouble = "muster.dev/exit: expected 0 to 255";
+    }
+  }
+  return orders;
+}
+
+std::map<std::string, std::string> EnvironmentOf(const kube::Pod& pod, const std::string& ip) {
+  std::map<std::string, std::string> environment;
+  if (const std::string* index = pod.meta.Annotation(kCompletionIndex)) {
+    environment["JOB_COMPLETION_INDEX"] = *index;
+  }
+  if (pod.containers.empty()) return environment;
+  const auto subscript = [](std::string_view path,
+                            std::string_view map) -> std::optional<std::string> {
+    const auto rest = After(path, map);
+    if (!rest || !rest->starts_with("['") || !rest->ends_with("']")) return std::nullopt;
+    return std::string(rest->substr(2, rest->size() - 4));
+  };
+  for (const auto& [name, path] : pod.containers[0].env_fields) {
+    std::string value;
+    if (path == "metadata.name") value = pod.meta.name;
+    if (path == "metadata.namespace") value = pod.meta.ns;
+    if (path == "metadata.uid") value = pod.meta.uid;
+    if (path == "spec.nodeName") value = pod.node_name;
+    if (path == "spec.serviceAccountName") value = pod.service_account;
+    if (path == "status.podIP" || path == "status.hostIP") value = ip;
+    if (const auto key = subscript(path, "metadata.annotations")) {
+      if (const std::string* found = pod.meta.Annotation(*key)) value = *found;
+    }
+    if (const auto key = subscript(path, "metadata.labels")) {
+      if (const std::string* found = pod.meta.Label(*key)) value = *found;
+    }
+    environment[name] = value;
+  }
+  for (const auto& [name, value] : pod.containers[0].env) environment[name] = value;
+  return environment;
+}
+
+}  // namespace muster::lab

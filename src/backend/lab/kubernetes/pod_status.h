@@ -1,0 +1,42 @@
+// The status of a pod as a kubelet writes it, as the body of a patch of its status: phase, the four
+// conditions, container states. What others wrote among the conditions stays.
+#pragma once
+
+#include <string>
+
+#include "backend/lab/kubernetes/played_node.h"
+#include "kube/core.h"
+
+namespace muster::lab {
+
+struct PodStatus {
+  std::string phase;   // Running, Succeeded, Failed
+  std::string reason;  // of a rejection; empty otherwise
+  std::string message;
+  std::string ip;
+  int exit_code = 0;       // of an ended pod
+  std::string end_reason;  // of its containers; Completed or Error when empty
+  TimePoint started, now;
+};
+
+// A JSON merge patch for pods/NAME/status; it names the pod's uid, so that a namesake is refused.
+std::string PodStatusPatch(const kube::Pod& pod, const PodStatus& status);
+
+// What the pod asks of the player, by annotation:
+//   muster.dev/hold: "..."        it never leaves Pending (an image that cannot be pulled, say)
+//   muster.dev/run-for: "3s"      it ends after this
+//   muster.dev/exit: "7"          with this exit code
+//   muster.dev/run: "true"        its first container's command runs as a real process
+struct PodOrders {
+  bool hold = false, run = false;
+  std::optional<Duration> run_for;
+  int exit_code = 0;
+  std::string trouble;  // an annotation that cannot be read; the pod then runs without an end
+};
+PodOrders OrdersOf(const kube::Pod& pod);
+
+// The environment of its first container: literal values, what the downward API gives, and
+// JOB_COMPLETION_INDEX of an indexed Job's pod.
+std::map<std::string, std::string> EnvironmentOf(const kube::Pod& pod, const std::string& ip);
+
+}  // namespace muster::lab
