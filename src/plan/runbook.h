@@ -108,7 +108,7 @@ struct Blast {
 };
 
 // Attempts of a ladder's rung on one target, over all runs.
-struct Budget {
+struct RungBudget {
   std::map<Rung, int> most = {
       {Rung::kProcess, 3}, {Rung::kGpu, 2}, {Rung::kReboot, 2}, {Rung::kPowerCycle, 1}};
   Duration per = std::chrono::hours(24 * 7);
@@ -117,6 +117,12 @@ struct Budget {
 struct Input {
   std::string name, means, otherwise;
   bool required = false;
+};
+
+// A fault of the lab that it is rehearsed with, and how that ends ("done", "parked", ...).
+struct Rehearsal {
+  std::string fault, ends;
+  std::map<std::string, std::string> inputs;
 };
 
 struct Runbook {
@@ -129,9 +135,10 @@ struct Runbook {
   std::vector<StepSpec> steps;  // in order
   RollbackSpec rollback;
   Blast blast;
-  Budget budget;
+  RungBudget budget;
   int rounds = 2;  // of the whole procedure, a rollback between them
   std::vector<std::string> mistakes;
+  std::vector<Rehearsal> rehearsals;
   Duration expected{};
   std::string sha256;  // of the text
 

@@ -45,6 +45,10 @@ class Linter {
       Say(places_.root, "on: expected node or gpu");
     if (book_.steps.empty()) Say(places_.root, "steps: expected at least one");
     if (book_.rounds < 1 || book_.rounds > 5) Say(places_.root, "rounds: expected 1 to 5");
+    for (const Check& check : book_.prechecks) {
+      if (check.id.empty())
+        Say(places_.root, "prechecks: each has an id, which an operator is told");
+    }
     std::set<std::string> names = {"node", "gpu", "uuid", "run"};
     for (const Input& input : book_.inputs) {
       if (!names.insert(input.name).second)

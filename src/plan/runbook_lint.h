@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "yaml/yaml.h"
 #include "plan/runbook.h"
+#include "yaml/yaml.h"
 
 namespace muster {
 

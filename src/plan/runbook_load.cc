@@ -5,9 +5,9 @@
 
 #include "base/digest.h"
 #include "base/strings.h"
-#include "yaml/yaml.h"
 #include "plan/runbook.h"
 #include "plan/runbook_lint.h"
+#include "yaml/yaml.h"
 
 namespace muster {
 
@@ -32,6 +32,8 @@ class RunbookLoader {
     book.rounds = static_cast<int>(r.IntOr("rounds", 2));
     book.mistakes = r.TextsOr("mistakes");
     book.expected = r.DurationOr("expected", {});
+    for (const YamlNode& node : r.Items("rehearsal"))
+      book.rehearsals.push_back(LoadRehearsal(node));
     if (const YamlNode* node = r.NeedChild("trigger")) book.trigger = LoadTrigger(*node);
     for (const YamlNode& node : r.Items("inputs")) book.inputs.push_back(LoadInput(node));
     book.prechecks = LoadChecks(r, "prechecks", places);
@@ -76,6 +78,16 @@ class RunbookLoader {
       r.Say("a manual trigger has no alerts: an alert must never start it");
     r.Done();
     return trigger;
+  }
+
+  Rehearsal LoadRehearsal(const YamlNode& node) {
+    YamlReader r(node, file_, findings_);
+    Rehearsal rehearsal;
+    rehearsal.fault = r.TextOr("fault", "");
+    rehearsal.ends = r.Text("ends");
+    rehearsal.inputs = LoadTexts(r.Child("set"));
+    r.Done();
+    return rehearsal;
   }
 
   Input LoadInput(const YamlNode& node) {
@@ -251,9 +263,9 @@ class RunbookLoader {
     return blast;
   }
 
-  Budget LoadBudget(const YamlNode& node) {
+  RungBudget LoadBudget(const YamlNode& node) {
     YamlReader r(node, file_, findings_);
-    Budget budget;
+    RungBudget budget;
     for (const Rung rung : {Rung::kProcess, Rung::kGpu, Rung::kReboot, Rung::kPowerCycle})
       budget.most[rung] = static_cast<int>(r.IntOr(ToString(rung), budget.most[rung]));
     budget.per = r.DurationOr("per", budget.per);
