@@ -28,11 +28,13 @@
 #include "cli/preflight/preflight.h"
 #include "cli/sched/plot.h"
 #include "cli/sched/replay.h"
+#include "cli/sched/sched.h"
 #include "cli/schema/schema.h"
 #include "cli/table.h"
 #include "cli/top/top.h"
 #include "cli/verify/verify.h"
 #include "cli/version/version.h"
+#include "cli/why/why.h"
 
 namespace muster::cli {
 
@@ -79,6 +81,10 @@ constexpr std::array kCommands = {
     Command{"bom diff", "Evidence", "What changed since a record", BomDiffFiles},
     Command{"bom check", "Evidence", "Drift between nodes, and versions below the minimum",
             BomCheckSite},
+    Command{"sched simulate", "Schedule", "Decide a cluster script in virtual time", SchedSimulate},
+    Command{"sched whatif", "Schedule", "When a job would start if something changed", SchedWhatIf},
+    Command{"sched bench", "Schedule", "How fast the core decides on this machine", SchedBench},
+    Command{"why", "Schedule", "Why a job waits, and what would start it", WhyPending},
     Command{"lab create", "Lab", "Make a cluster that is played on this machine", LabCreate},
     Command{"lab inject", "Lab", "Put a fault into it", LabInjectFault},
     Command{"lab heal", "Lab", "Take faults out", LabHealFaults},

@@ -1,0 +1,272 @@
+// Waiting with a promise: a blocked job whose start can be reckoned from the run times of others
+// gets it reserved, and nobody who would still run then may take what it needs. A job with a known
+// end before that start may use the nodes in between: backfill.
+#include <algorithm>
+#include <set>
+
+#include "sched/engine.h"
+
+namespace muster::sched {
+
+namespace {
+constexpr size_t kMostReservations = 16;
+}
+
+TimeMs Engine::EndIfStartedNow(const Gang& gang) const {
+  TimeMs end = -1;
+  if (gang.left) end = now_ + *gang.left;
+  if (gang.limit && (end < 0 || now_ + *gang.limit < end)) end = now_ + *gang.limit;
+  return end;
+}
+
+// A job of higher priority that came after the promise was made goes first; the promise is then
+// made anew, with the reason.
+bool Engine::MayPass(const Gang& gang, const Reservation& reservation) const {
+  const Gang& holder = gangs_[static_cast<size_t>(reservation.job)];
+  if (gang.overdue) return true;
+  return gang.priority > holder.priority && gang.waiting_since >= reservation.made_at;
+}
+
+bool Engine::Binds(const Reservation& reservation, int job) const {
+  if (reservation.job == job) return false;
+  const Gang& gang = gangs_[static_cast<size_t>(job)];
+  const TimeMs end = EndIfStartedNow(gang);
+  return (end < 0 || end > reservation.start) && !MayPass(gang, reservation);
+}
+
+// Hides from the job what is kept for others; -1 = hides what is kept for anybody.
+void Engine::MaskFor(int job) {
+  if (reservations_.empty() && blocker_ < 0 && classes_.mask().empty()) return;
+  std::set<int> nodes;
+  for (const auto& [holder, reservation] : reservations_) {
+    if (job < 0 || Binds(reservation, job))
+      nodes.insert(reservation.nodes.begin(), reservation.nodes.end());
+  }
+  // Behind an overdue job that could not start nobody takes a node that it could use.
+  if (blocker_ >= 0 && blocker_ != job && (job < 0 || !gangs_[static_cast<size_t>(job)].overdue)) {
+    for (const GangGroup& group : gangs_[static_cast<size_t>(blocker_)].groups) {
+      const ShapeClass& c = classes_.Synced(cluster_, group.shape_class);
+      for (int node = 0; node < cluster_.node_count(); ++node) {
+        if (c.match[static_cast<size_t>(node)] != 0 && cluster_.present(node)) nodes.insert(node);
+      }
+    }
+  }
+  classes_.SetMask(cluster_, {nodes.begin(), nodes.end()});
+}
+
+void Engine::Unmask() {
+  if (!classes_.mask().empty()) classes_.SetMask(cluster_, {});
+}
+
+// Whether, with the job started in this choice of flavors, every reservation that binds it still
+// finds its quota at its start.
+bool Engine::LeavesQuota(int job, const Assignment& assignment, const std::vector<int>& counts) {
+  const Gang& gang = gangs_[static_cast<size_t>(job)];
+  for (const auto& [holder, reservation] : reservations_) {
+    if (!Binds(reservation, job)) continue;
+    const Gang& other = gangs_[static_cast<size_t>(holder)];
+    if (queues_.Root(other.queue) != queues_.Root(gang.queue)) continue;
+    std::vector<int> ended;
+    for (const int running : running_) {
+      const Gang& r = gangs_[static_cast<size_t>(running)];
+      if (r.ends >= 0 && r.ends <= reservation.start &&
+          queues_.Root(r.queue) == queues_.Root(gang.queue))
+        ended.push_back(running);
+    }
+    for (const int running : ended) ChargeBound(running, -1);
+    ChargeCounts(gang.queue, assignment, counts, 1);
+    const bool fits =
+        QuotaFits(other.queue, reservation.assignment, CountsFor(other, LeastRanks(other)));
+    ChargeCounts(gang.queue, assignment, counts, -1);
+    for (const int running : ended) ChargeBound(running, 1);
+    if (!fits) return false;
+  }
+  return true;
+}
+
+void Engine::ChargeCounts(int queue, const Assignment& assignment, const std::vector<int>& counts,
+                          int sign) {
+  for (size_t g = 0; g < counts.size(); ++g) {
+    for (const Charge& charge : assignment.groups[g].charges) {
+      const int64_t amount = charge.amount * counts[g];
+      if (amount == 0) continue;
+      sign > 0 ? queues_.Charge(queue, charge.item, amount)
+               : queues_.Refund(queue, charge.item, amount);
+    }
+  }
+}
+
+void Engine::ChargeBound(int job, int sign) {
+  const Gang& gang = gangs_[static_cast<size_t>(job)];
+  const auto trial = trial_gone_.find(job);  // what a trial has refunded already
+  for (const GangGroup& group : gang.groups) {
+    if (group.charges.empty()) continue;
+    int bound = 0;
+    for (int rank = 0; rank < group.count; ++rank) {
+      const int flat = group.first_rank + rank;
+      const bool gone = trial != trial_gone_.end() && trial->second.contains(flat);
+      bound += gang.slots[static_cast<size_t>(flat)].node >= 0 && !gone ? 1 : 0;
+    }
+    for (const Charge& charge : group.charges) {
+      if (bound == 0) continue;
+      sign > 0 ? queues_.Charge(gang.queue, charge.item, charge.amount * bound)
+               : queues_.Refund(gang.queue, charge.item, charge.amount * bound);
+    }
+  }
+}
+
+// Lets the runs with known ends end one after another, until the job fits beside all reservations
+// that are there. Leaves the state as it was.
+bool Engine::ReckonStart(int job, Reservation& found, TimeMs latest) {
+  std::vector<std::pair<TimeMs, int>> ends;
+  for (const int running : running_) {
+    const TimeMs end = gangs_[static_cast<size_t>(running)].ends;
+    if (end >= 0 && (latest < 0 || end <= latest)) ends.emplace_back(end, running);
+  }
+  if (ends.empty() && latest < 0) return false;
+  std::sort(ends.begin(), ends.end());
+  const size_t mark = cluster_.Mark();
+  for (const auto& [holder, reservation] : reservations_) {
+    if (holder == job) continue;
+    const Gang& other = gangs_[static_cast<size_t>(holder)];
+    ChargeCounts(other.queue, reservation.assignment, CountsFor(other, LeastRanks(other)), 1);
+  }
+  std::vector<std::vector<int>> ranks(ends.size());
+  size_t done = 0;
+  // Of a promise it is asked whether it fits at all by then.
+  bool fits = latest >= 0 && ends.empty() && CouldStart(job, kAnywhere);
+  while (done < ends.size() && !fits) {
+    const TimeMs t = ends[done].first;
+    for (; done < ends.size() && ends[done].first == t; ++done) {
+      const Gang& r = gangs_[static_cast<size_t>(ends[done].second)];
+      for (size_t flat = 0; flat < r.slots.size(); ++flat)
+        if (r.slots[flat].node >= 0) ranks[done].push_back(static_cast<int>(flat));
+      TrialRelease(ends[done].second, ranks[done]);
+    }
+    if (latest >= 0 && done < ends.size()) continue;
+    if (!CouldStart(job, kAnywhere)) continue;
+    fits = KeepFor(job, found);
+    found.job = job, found.start = t;
+  }
+  while (done-- > 0) TrialTakeBack(ends[done].second, ranks[done]);
+  for (const auto& [holder, reservation] : reservations_) {
+    if (holder == job) continue;
+    const Gang& other = gangs_[static_cast<size_t>(holder)];
+    ChargeCounts(other.queue, reservation.assignment, CountsFor(other, LeastRanks(other)), -1);
+  }
+  cluster_.Rewind(mark);
+  return fits;
+}
+
+// The nodes and the flavors that the job would take now.
+bool Engine::KeepFor(int job, Reservation& found) {
+  const Gang& gang = gangs_[static_cast<size_t>(job)];
+  PendingKind& kind =
+      pending_.kinds[static_cast<size_t>(pending_.kind_of[static_cast<size_t>(job)])];
+  const auto counts = CountsFor(gang, LeastRanks(gang));
+  Placer placer(cluster_, classes_);
+  for (const Assignment& assignment : Assignments(kind, job)) {
+    if (!QuotaFits(gang.queue, assignment, counts)) continue;
+    const PlaceAsk ask = AskFor(gang, assignment, counts);
+    std::vector<PlacedRank> placed;
+    if (!placer.Place(ask, placed)) continue;
+    std::set<int> nodes;
+    for (const PlacedRank& rank : placed) nodes.insert(rank.slot.node);
+    placer.GiveBack(placed, ask);
+    found.nodes.assign(nodes.begin(), nodes.end());
+    found.assignment = assignment;
+    return true;
+  }
+  return false;
+}
+
+// After a try in vain. Promises are made in order: behind a job whose start nobody knows there are
+// none, for it could come at any time.
+void Engine::Reserve(int job) {
+  if (reservations_.contains(job)) return;
+  const PendingKey key = KeyOfJob(job);
+  if (!unknown_starts_.empty() && *unknown_starts_.begin() < key) return;
+  if (reservations_.size() >= kMostReservations || IsHopeless(job)) return;
+  MaskFor(-1);
+  Reservation found;
+  const bool known = ReckonStart(job, found, -1);
+  if (!known) {
+    unknown_starts_.insert(key);
+    return;
+  }
+  unknown_starts_.erase(key);
+  found.made_at = now_;
+  SayReserved(found, "a run time that was not known");
+  reservations_.emplace(job, std::move(found));
+}
+
+void Engine::SayReserved(const Reservation& reservation, const std::string& why) {
+  ReserveDecision say;
+  say.job = gangs_[static_cast<size_t>(reservation.job)].name;
+  say.start = reservation.start;
+  for (const int node : reservation.nodes) say.nodes.push_back(cluster_.NodeName(node));
+  TimeMs& promised = gangs_[static_cast<size_t>(reservation.job)].promised;
+  if (promised >= 0 && reservation.start > promised) say.why = why;
+  if (promised < 0) promised = reservation.start;
+  Emit(std::move(say));
+}
+
+// The job starts, ends or leaves: what was kept for it is free for all.
+void Engine::DropReservation(int job) {
+  unknown_starts_.erase(KeyOfJob(job));
+  if (blocker_ == job) {
+    blocker_ = -1, dirty_ = true;
+    for (const int kind : pending_.active)
+      pending_.kinds[static_cast<size_t>(kind)].blocked = false;
+  }
+  const auto found = reservations_.find(job);
+  if (found == reservations_.end()) return;
+  for (const int node : found->second.nodes) Gained(node);
+  ++pending_.refunds[static_cast<size_t>(queues_.Root(gangs_[static_cast<size_t>(job)].queue))];
+  reservations_.erase(found);
+}
+
+// Whether the job still finds its nodes and its quota at its promised start.
+bool Engine::StillHolds(const Reservation& reservation) {
+  if (reservation.start < now_) return false;
+  Reservation found;
+  std::vector<int> others;
+  for (int node = 0; node < cluster_.node_count(); ++node) {
+    if (!std::binary_search(reservation.nodes.begin(), reservation.nodes.end(), node))
+      others.push_back(node);
+  }
+  classes_.SetMask(cluster_, std::move(others));
+  return ReckonStart(reservation.job, found, reservation.start);
+}
+
+// After something that may have moved promised starts: those that still hold stay; the others are
+// reckoned again, in order. A later one is said with its reason; one that cannot be reckoned any
+// more is given up.
+void Engine::CheckReservations() {
+  if (disturbed_.empty() || reservations_.empty()) {
+    disturbed_.clear();
+    return;
+  }
+  std::map<PendingKey, Reservation> broken;
+  for (auto& [job, reservation] : reservations_) {
+    if (!StillHolds(reservation)) broken.emplace(KeyOfJob(job), reservation);
+  }
+  for (const auto& [key, old] : broken) {
+    reservations_.erase(key.job);
+    for (const int node : old.nodes) Gained(node);
+  }
+  for (const auto& [key, old] : broken) {
+    MaskFor(-1);
+    Reservation found;
+    if (!ReckonStart(key.job, found, -1)) {
+      unknown_starts_.insert(key);
+      continue;
+    }
+    found.made_at = now_;
+    if (found.start != old.start) SayReserved(found, disturbed_);
+    reservations_.emplace(key.job, std::move(found));
+  }
+  disturbed_.clear();
+}
+
+}  // namespace muster::sched
