@@ -54,7 +54,8 @@ inline void KeepsTheLease(const ContractStage& stage) {
   // An engine that slept is shut out.
   EXPECT_EQ(a.Do(ContractOrder(stage, ActKind::kDrain, stage.node, "run-a", 9)).did, Did::kRefused);
   bool listed = false;
-  for (const auto& held : a.ReadFleet().value().nodes)
+  const Actuator::Fleet fleet = a.ReadFleet().value();
+  for (const auto& held : fleet.nodes)
     listed = listed || (held.node == stage.node && held.hold.lease == hold.lease);
   EXPECT_TRUE(listed);
   const Order back = ContractOrder(stage, ActKind::kReturn, stage.node, "run-a", 12);
