@@ -1,0 +1,195 @@
+#include "diagnose/diagnosis.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/strings.h"
+
+namespace muster::diagnose {
+
+namespace {
+
+// A consequence may be printed this long before its cause is noticed elsewhere.
+constexpr Duration kNoticed = std::chrono::minutes(10);
+
+struct Candidate {
+  Finding finding;
+  int weight = 0;
+  std::vector<const Fact*> facts;
+};
+
+bool AnyHolds(const FactStore& facts, const SignRef& sign) {
+  for (const Fact* fact : facts.Of(sign.fact))
+    if (sign.Holds(*fact)) return true;
+  return false;
+}
+
+void Collect(const Cause& cause, const FactStore& facts, std::vector<Candidate>& out) {
+  if (std::any_of(cause.unless.begin(), cause.unless.end(),
+                  [&](const SignRef& sign) { return AnyHolds(facts, sign); }))
+    return;
+  if (!std::all_of(cause.all.begin(), cause.all.end(),
+                   [&](const SignRef& sign) { return AnyHolds(facts, sign); }))
+    return;
+  std::map<std::string, Candidate> by_subject;
+  for (const SignRef& sign : cause.signs) {
+    for (const Fact* fact : facts.Of(sign.fact)) {
+      if (!sign.Holds(*fact)) continue;
+      const std::string on = Fill(cause.on, *fact);
+      if (by_subject.size() >= kMostFindings && !by_subject.contains(on)) continue;
+      Candidate& c = by_subject[on];
+      const int weight = sign.weight > 0 ? sign.weight : cause.weight;
+      if (c.facts.empty() || weight > c.weight) {
+        c.finding.title = Fill(cause.title, *fact);
+        c.finding.next = Fill(cause.next, *fact);
+      }
+      c.weight = std::max(c.weight, weight);
+      c.facts.push_back(fact);
+      c.finding.on = on;
+    }
+  }
+  for (auto& [on, c] : by_subject) {
+    c.finding.cause = &cause;
+    out.push_back(std::move(c));
+  }
+}
+
+void Weigh(const FactStore& facts, Candidate& c) {
+  std::sort(c.facts.begin(), c.facts.end(),
+            [](const Fact* a, const Fact* b) { return a->order < b->order; });
+  c.finding.order = c.facts.front()->order;
+  std::set<std::string> witnesses;
+  for (const Fact* fact : c.facts) {
+    if (fact->time && (!c.finding.first || *fact->time < *c.finding.first))
+      c.finding.first = fact->time;
+    witnesses.insert(fact->id + " " + fact->at.file);
+    if (c.finding.evidence.size() < kMostEvidence &&
+        std::none_of(c.finding.evidence.begin(), c.finding.evidence.end(),
+                     [&](const EvidenceLine& e) { return e.at == fact->at; }))
+      c.finding.evidence.push_back({fact->at, fact->text, fact->count});
+  }
+  c.weight += static_cast<int>(std::min<size_t>(6, 2 * (witnesses.size() - 1)));
+  for (const AgainstRef& against : c.finding.cause->against)
+    if (AnyHolds(facts, against.sign)) {
+      c.weight -= against.lowers;
+      c.finding.against.push_back(against.says);
+    }
+  c.weight = std::clamp(c.weight, 1, 99);
+  c.finding.confidence = c.weight / 100.0;
+}
+
+bool Names(const std::vector<std::string>& explains, std::string_view id) {
+  return std::any_of(explains.begin(), explains.end(), [&](const std::string& name) {
+    return name.ends_with('*') ? id.starts_with(name.substr(0, name.size() - 1)) : id == name;
+  });
+}
+
+// May `cause` be where `other` comes from?
+bool Explains(const Candidate& cause, const Candidate& other) {
+  const Cause& a = *cause.finding.cause;
+  const Cause& b = *other.finding.cause;
+  if (&a == &b || a.kind == CauseKind::kQuestion) return false;
+  const bool named = Names(a.explains, b.id);
+  const bool any_root = a.kind == CauseKind::kRoot && b.kind == CauseKind::kConsequence;
+  if (!named && !any_root) return false;
+  return !(cause.finding.first && other.finding.first &&
+           *cause.finding.first > *other.finding.first + kNoticed);
+}
+
+void FindExplained(std::vector<Candidate>& candidates) {
+  // Chains end: whoever is explained may explain others, but nobody explains who explains it.
+  for (Candidate& b : candidates) {
+    const Candidate* best = nullptr;
+    for (const Candidate& a : candidates) {
+      if (&a == &b || !Explains(a, b) || a.finding.explained_by == b.finding.cause->id) continue;
+      if (best == nullptr || a.weight > best->weight) best = &a;
+    }
+    if (best != nullptr) b.finding.explained_by = best->finding.cause->id;
+  }
+}
+
+int Group(const Candidate& c) {
+  if (c.finding.cause->kind == CauseKind::kQuestion) return 3;
+  if (!c.finding.explained_by.empty()) return 2;
+  return c.finding.cause->kind == CauseKind::kRoot ? 0 : 1;
+}
+
+void Sort(std::vector<Candidate>& candidates) {
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& a, const Candidate& b) {
+                     return std::tuple(Group(a), -a.weight, a.finding.order) <
+                            std::tuple(Group(b), -b.weight, b.finding.order);
+                   });
+  // Of two that are about as sure, the earlier one.
+  for (size_t pass = 0; pass + 1 < candidates.size(); ++pass)
+    for (size_t i = 0; i + 1 < candidates.size(); ++i) {
+      const Candidate &a = candidates[i], &b = candidates[i + 1];
+      if (Group(a) == Group(b) && a.weight - b.weight <= 8 && a.finding.first && b.finding.first &&
+          *b.finding.first + std::chrono::seconds(1) < *a.finding.first && a.weight >= b.weight)
+        std::swap(candidates[i], candidates[i + 1]);
+    }
+}
+
+std::string Summary(const Diagnosis& d, const Evidence& evidence) {
+  if (d.outcome == Outcome::kFinding) {
+    const Finding& first = d.findings.front();
+    size_t others = 0, follow = 0;
+    for (const Finding& f : d.findings) {
+      if (f.cause->kind == CauseKind::kQuestion) continue;
+      if (!f.explained_by.empty())
+        ++follow;
+      else
+        ++others;
+    }
+    std::string text = first.title;
+    if (others > 1) text += fmt::format("; {} more that stand for themselves", others - 1);
+    if (follow > 0) text += fmt::format("; {} that follow", follow);
+    return text;
+  }
+  std::vector<std::string> read;
+  for (const auto& [what, count] : evidence.recognised) read.push_back(what);
+  if (d.outcome == Outcome::kNothing)
+    return fmt::format("nothing is wrong in what was given ({})", Join(read, ", "));
+  return read.empty() ? "nothing here is known to Muster"
+                      : fmt::format("not enough to judge ({})", Join(read, ", "));
+}
+
+}  // namespace
+
+Diagnosis Judge(const Knowledge& knowledge, const Evidence& evidence) {
+  std::vector<Candidate> candidates;
+  for (const Cause& cause : knowledge.causes) Collect(cause, evidence.facts, candidates);
+  for (Candidate& c : candidates) Weigh(evidence.facts, c);
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.weight > b.weight; });
+  if (candidates.size() > kMostFindings) candidates.resize(kMostFindings);
+  FindExplained(candidates);
+  Sort(candidates);
+
+  Diagnosis d;
+  for (Candidate& c : candidates) {
+    if (c.finding.cause->kind == CauseKind::kQuestion)
+      d.bring.push_back(c.finding.title + ": " + c.finding.cause->settle);
+    d.findings.push_back(std::move(c.finding));
+  }
+  for (const Fact* damage : evidence.facts.Of("damage"))
+    d.bring.push_back(fmt::format("{}: {}", damage->at.ToString(), damage->Get("what")));
+  for (const std::string& file : evidence.unrecognised)
+    d.bring.push_back(file + ": holds nothing that is known here");
+  const bool found = std::any_of(d.findings.begin(), d.findings.end(), [](const Finding& f) {
+    return f.cause->kind != CauseKind::kQuestion;
+  });
+  d.outcome = found                                             ? Outcome::kFinding
+              : d.bring.empty() && !evidence.recognised.empty() ? Outcome::kNothing
+                                                                : Outcome::kNotEnough;
+  if (d.bring.empty() && d.outcome == Outcome::kNotEnough)
+    d.bring.push_back("a log of the job (NCCL_DEBUG=INFO), the kernel log of its nodes");
+  if (d.bring.size() > 16) d.bring.resize(16);
+  d.summary = Summary(d, evidence);
+  return d;
+}
+
+}  // namespace muster::diagnose

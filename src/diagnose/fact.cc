@@ -1,0 +1,115 @@
+#include "diagnose/fact.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/strings.h"
+
+namespace muster::diagnose {
+
+std::string Place::ToString() const { return line == 0 ? file : fmt::format("{}:{}", file, line); }
+
+std::string_view Fact::Get(std::string_view name) const {
+  for (const auto& [key, value] : attrs)
+    if (key == name) return value;
+  return {};
+}
+
+std::optional<double> Fact::Number(std::string_view name) const {
+  std::string number(Get(name));
+  // "12 %", "81 C" and "16x" with their unit.
+  if (const size_t blank = number.find(' '); blank != std::string::npos) number.resize(blank);
+  while (!number.empty() && (number.back() == '%' || number.back() == 'x' || number.back() == 'C'))
+    number.pop_back();
+  const auto value = ParseDouble(number);
+  if (!value.ok()) return std::nullopt;
+  return *value;
+}
+
+void Fact::Set(std::string_view name, std::string_view value) {
+  if (value.empty()) return;
+  for (auto& [key, old] : attrs) {
+    if (key == name) {
+      old = value;
+      return;
+    }
+  }
+  attrs.emplace_back(name, value);
+}
+
+namespace {
+std::string KeyOf(const Fact& fact) {
+  std::string key = fact.id;
+  for (const auto& [name, value] : fact.attrs) {
+    key += '\x1f';
+    key += name;
+    key += '\x1e';
+    key += value;
+  }
+  key += '\x1d';
+  key += fact.at.file;
+  return key;
+}
+}  // namespace
+
+void FactStore::Add(Fact fact) {
+  std::string key = KeyOf(fact);
+  if (const auto it = seen_.find(key); it != seen_.end()) {
+    facts_[it->second].count += fact.count;
+    return;
+  }
+  auto& indices = by_id_[fact.id];
+  if (indices.size() >= kPerId) {
+    facts_[indices.back()].count += fact.count;
+    return;
+  }
+  fact.order = facts_.size();
+  indices.push_back(facts_.size());
+  seen_.emplace(std::move(key), facts_.size());
+  facts_.push_back(std::move(fact));
+}
+
+std::vector<const Fact*> FactStore::Of(std::string_view id) const {
+  std::vector<const Fact*> found;
+  if (const auto it = by_id_.find(id); it != by_id_.end())
+    for (const size_t i : it->second) found.push_back(&facts_[i]);
+  return found;
+}
+
+const Fact* FactStore::First(std::string_view id) const {
+  const auto it = by_id_.find(id);
+  return it == by_id_.end() || it->second.empty() ? nullptr : &facts_[it->second.front()];
+}
+
+std::string Fill(std::string_view pattern, const Fact& fact) {
+  // A part in [[ ]] is left out when one of its names has no value.
+  std::string out;
+  for (size_t i = 0; i < pattern.size();) {
+    if (pattern.compare(i, 2, "[[") == 0) {
+      const size_t end = pattern.find("]]", i);
+      if (end != std::string_view::npos) {
+        const std::string_view part = pattern.substr(i + 2, end - i - 2);
+        const size_t open = part.find('{'), close = part.find('}');
+        if (open != std::string_view::npos && close != std::string_view::npos && close > open &&
+            !fact.Get(part.substr(open + 1, close - open - 1)).empty())
+          out += Fill(part, fact);
+        i = end + 2;
+        continue;
+      }
+    }
+    if (pattern[i] == '{') {
+      const size_t end = pattern.find('}', i);
+      if (end != std::string_view::npos) {
+        const std::string_view value = fact.Get(pattern.substr(i + 1, end - i - 1));
+        out += value.empty() ? std::string("?") : Shorten(value, 96);
+        i = end + 1;
+        continue;
+      }
+    }
+    out += pattern[i++];
+  }
+  return out;
+}
+
+}  // namespace muster::diagnose

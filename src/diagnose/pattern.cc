@@ -1,0 +1,142 @@
+#include "diagnose/pattern.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/strings.h"
+
+namespace muster::diagnose {
+
+namespace {
+constexpr size_t kLongestWord = 200;
+
+bool EndsWord(char c) {
+  return c == ' ' || c == '\t' || c == ',' || c == ';' || c == ')' || c == ']' || c == '"' ||
+         c == '\'' || c == '}' || c == '>' || c == '`' || c == '\r';
+}
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+}  // namespace
+
+void FoldInto(std::string_view line, std::string& out) {
+  out.resize(line.size());
+  for (size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    out[i] = static_cast<char>(c + ((c >= 'A' && c <= 'Z') ? 32 : 0));
+  }
+}
+
+Result<Pattern> Pattern::Parse(std::string_view text) {
+  Pattern pattern;
+  pattern.text_ = text;
+  std::string literal;
+  const auto flush = [&] {
+    if (literal.empty()) return;
+    if (literal.size() > pattern.anchor_.size()) pattern.anchor_ = literal;
+    pattern.parts_.push_back({Part::Kind::kLiteral, literal});
+    literal.clear();
+  };
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '%') {
+      flush();
+      pattern.parts_.push_back({Part::Kind::kAny, ""});
+    } else if (c == '{') {
+      const size_t end = text.find('}', i);
+      if (end == std::string_view::npos)
+        return Fail(Code::kInvalid, fmt::format("pattern \"{}\": an unclosed brace", text));
+      std::string_view name = text.substr(i + 1, end - i - 1);
+      flush();
+      if (!pattern.parts_.empty() && pattern.parts_.back().kind != Part::Kind::kLiteral &&
+          pattern.parts_.back().kind != Part::Kind::kAny)
+        return Fail(Code::kInvalid,
+                    fmt::format("pattern \"{}\": two captures with nothing between", text));
+      Part::Kind kind = Part::Kind::kWord;
+      if (name.ends_with(":int")) {
+        kind = Part::Kind::kInt;
+        name.remove_suffix(4);
+      } else if (name.ends_with('*')) {
+        kind = Part::Kind::kRest;
+        name.remove_suffix(1);
+      }
+      pattern.parts_.push_back({kind, std::string(name)});
+      i = end;
+    } else {
+      literal += static_cast<char>(c + ((c >= 'A' && c <= 'Z') ? 32 : 0));
+    }
+  }
+  flush();
+  if (pattern.anchor_.size() < 4)
+    return Fail(Code::kInvalid,
+                fmt::format("pattern \"{}\": needs four characters of plain text in a row", text));
+  return pattern;
+}
+
+bool Pattern::MatchFrom(std::string_view line, std::string_view folded, size_t at,
+                        Attributes& captured) const {
+  for (size_t p = 0; p < parts_.size(); ++p) {
+    const Part& part = parts_[p];
+    const Part* next = p + 1 < parts_.size() ? &parts_[p + 1] : nullptr;
+    switch (part.kind) {
+      case Part::Kind::kLiteral:
+        if (folded.compare(at, part.text.size(), part.text) != 0) return false;
+        at += part.text.size();
+        break;
+      case Part::Kind::kAny: {
+        if (next == nullptr) return true;
+        if (next->kind == Part::Kind::kLiteral) {
+          at = folded.find(next->text, at);
+          if (at == std::string_view::npos) return false;
+        } else if (next->kind == Part::Kind::kInt) {
+          while (at < line.size() && !IsDigit(line[at])) ++at;
+        }
+        break;
+      }
+      case Part::Kind::kInt: {
+        size_t end = at;
+        while (end < line.size() && IsDigit(line[end]) && end - at < 20) ++end;
+        if (end == at) return false;
+        captured.emplace_back(part.text, line.substr(at, end - at));
+        at = end;
+        break;
+      }
+      case Part::Kind::kRest:
+        captured.emplace_back(part.text, Trim(line.substr(at)));
+        return true;
+      case Part::Kind::kWord: {
+        size_t end = at;
+        if (next != nullptr && next->kind == Part::Kind::kLiteral) {
+          end = folded.find(next->text, at);
+          if (end == std::string_view::npos) return false;
+        } else {
+          while (end < line.size() && !EndsWord(line[end])) ++end;
+          // A colon or full stop that ends the sentence is no part of the word.
+          while (end > at && (line[end - 1] == '.' || line[end - 1] == ':')) --end;
+        }
+        if (end == at || end - at > kLongestWord) return false;
+        captured.emplace_back(part.text, Trim(line.substr(at, end - at)));
+        at = end;
+        break;
+      }
+    }
+  }
+  return true;
+}
+
+bool Pattern::Match(std::string_view line, std::string_view folded, Attributes& captured) const {
+  const size_t had = captured.size();
+  const Part& first = parts_.front();
+  if (first.kind != Part::Kind::kLiteral) {
+    if (MatchFrom(line, folded, 0, captured)) return true;
+    captured.resize(had);
+    return false;
+  }
+  for (size_t at = folded.find(first.text); at != std::string_view::npos;
+       at = folded.find(first.text, at + 1)) {
+    if (MatchFrom(line, folded, at, captured)) return true;
+    captured.resize(had);
+  }
+  return false;
+}
+
+}  // namespace muster::diagnose

@@ -1,0 +1,495 @@
+#include "diagnose/reader.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/strings.h"
+#include "diagnose/kernel_lines.h"
+#include "diagnose/scan.h"
+#include "diagnose/section.h"
+#include "diagnose/speaker.h"
+#include "probes/train_log/train_log.h"
+
+namespace muster::diagnose {
+
+namespace {
+
+constexpr size_t kLongestLine = 4u << 20;  // a longer one is read in pieces
+constexpr size_t kLongestDocument = 64u << 20;
+constexpr std::string_view kUnread = "unread.error";  // matched only where nothing else does
+
+// Words that tell what kind of log a line is from; they judge nothing.
+struct Marker {
+  std::string_view anchor, name;
+};
+constexpr Marker kMarkers[] = {
+    {"nvrm:", "kernel log"},
+    {"linux version ", "kernel log"},
+    {" kernel: ", "kernel log"},
+    {"mlx5_core ", "kernel log"},
+    {"pci 0000:", "kernel log"},
+    {"nvidia-nvswitch", "kernel log"},
+    {"systemd[", "kernel log"},
+    {"nccl info", "NCCL log"},
+    {"nccl warn", "NCCL log"},
+    {"nccl version", "NCCL log"},
+    {"torch/distributed", "PyTorch log"},
+    {"processgroup", "PyTorch log"},
+    {"traceback (most recent call last)", "Python traceback"},
+    {"iteration ", "training log"},
+    {" loss", "training log"},
+    {"step:", "training log"},
+    {"step ", "training log"},
+    {"slurmctld", "Slurm log"},
+    {"slurmd", "Slurm log"},
+    {"slurmstepd", "Slurm log"},
+    {"jobid=", "Slurm"},
+    {"partition", "Slurm"},
+    {"apiversion:", "Kubernetes object"},
+    {"namespace:", "Kubernetes object"},
+    {"events:", "Kubernetes object"},
+    {"normal ", "Kubernetes events"},
+    {"vllm", "vLLM log"},
+    {"engine core", "vLLM log"},
+    {"fabric manager", "fabric manager log"},
+    {"fabricmanager", "fabric manager log"},
+    {"sminfo:", "sminfo"},
+    {"dcgm", "DCGM"},
+    {"overall health", "dcgmi health"},
+    {" gpus found", "dcgmi discovery"},
+    {"degrees c", "ipmitool"},
+    {" | asserted", "ipmitool"},
+    {"ibdiagnet", "ibdiagnet"},
+    {"-i- ", "ibdiagnet"},
+    {"initializing a v", "vLLM log"},
+    {"application startup complete", "vLLM log"},
+    {"kv_cache_utils", "vLLM log"},
+    {"gpu_model_runner", "vLLM log"},
+    {"checkpoint", "training log"},
+    {"starting (type=", "systemd"},
+    {"fabric manager log", "fabric manager log"},
+    {"gpu 0000", "nvidia-smi"},
+    {"nodes checked", "ibqueryerrors"},
+};
+
+constexpr std::string_view kKernelAnchors[] = {"xid (",          "fallen off the bus",
+                                               "gpu at pci:",    "rate limiting gsp",
+                                               "aer:",           "dpc:",
+                                               "link down",      "card not present",
+                                               "mlx5_core",      "killed process",
+                                               "nv_get_p2p",     "libnccl",
+                                               "pcieport",       "pciehp",
+                                               "corrected error"};
+
+int RankOf(const Fact& fact) {
+  const auto rank = ParseInt(fact.Get("rank"));
+  return rank.ok() ? static_cast<int>(*rank) : -1;
+}
+
+// "0" of "[PG ID 0 PG GUID 0(default_pg) Rank 3]".
+std::string GroupIn(std::string_view line) {
+  for (const std::string_view mark : {"[PG ID ", "[PG ", "PG GUID "}) {
+    const size_t at = line.find(mark);
+    if (at == std::string_view::npos) continue;
+    const std::string_view rest = line.substr(at + mark.size());
+    return std::string(rest.substr(0, rest.find_first_of(" ](")));
+  }
+  return "";
+}
+
+// The host that a heading or a prompt names: "== node001 ==", "root@node001:~# ", "--- node-7 ---".
+std::string HeadingHost(std::string_view line) {
+  if (const size_t at = line.find('@'); at != std::string_view::npos && at < 24 &&
+                                        line.find_first_of("#$") != std::string_view::npos) {
+    const std::string_view rest = line.substr(at + 1);
+    return std::string(rest.substr(0, rest.find_first_of(":~ ]")));
+  }
+  if (line.size() > 80 || line.size() < 4) return "";
+  const char c = line[0];
+  if ((c != '=' && c != '-' && c != '#') || line[1] != c) return "";
+  std::string found;
+  for (const std::string_view word : SplitBlank(line)) {
+    if (word.find_first_not_of("=-#") == std::string_view::npos) continue;
+    const bool digit =
+        std::any_of(word.begin(), word.end(), [](char d) { return d >= '0' && d <= '9'; });
+    const bool name = std::all_of(word.begin(), word.end(), [](char d) {
+      return std::isalnum(static_cast<unsigned char>(d)) || d == '-' || d == '.' || d == '_';
+    });
+    if (digit && name && std::isalpha(static_cast<unsigned char>(word[0]))) found = word;
+  }
+  return found;
+}
+
+}  // namespace
+
+enum class Owner { kPattern, kSection, kMarker, kKernel };
+struct AnchorUse {
+  Owner owner = Owner::kPattern;
+  size_t index = 0;
+};
+struct ReaderPlan {
+  std::vector<AnchorUse> uses;
+  std::vector<const SectionKind*> kinds;
+  std::unique_ptr<Scanner> scanner;
+};
+
+std::shared_ptr<const ReaderPlan> MakeReaderPlan(const std::vector<SignLine>& lines) {
+  auto plan = std::make_shared<ReaderPlan>();
+  std::vector<std::string> anchors;
+  const auto add = [&](std::string_view anchor, Owner owner, size_t index) {
+    anchors.emplace_back(anchor);
+    plan->uses.push_back({owner, index});
+  };
+  for (size_t i = 0; i < lines.size(); ++i) add(lines[i].pattern.anchor(), Owner::kPattern, i);
+  for (const auto list : {FabricSections(), GpuSections(), SchedulerSections(), MeasureSections()})
+    for (const SectionKind& known : list) {
+      add(known.anchor, Owner::kSection, plan->kinds.size());
+      plan->kinds.push_back(&known);
+    }
+  for (size_t i = 0; i < std::size(kMarkers); ++i) add(kMarkers[i].anchor, Owner::kMarker, i);
+  for (const std::string_view anchor : kKernelAnchors) add(anchor, Owner::kKernel, 0);
+  plan->scanner = std::make_unique<Scanner>(anchors);
+  return plan;
+}
+
+struct Reader::State {
+  explicit State(const Knowledge& k) : knowledge(k), plan(*k.plan) {}
+
+  void Line(std::string_view line);
+  void Hits(std::string_view line);
+  bool Document(std::string_view line);
+  bool Match(const SignLine& sign, std::string_view line);
+  void Hook(Fact& fact, std::string_view line);
+  void CloseSection(bool cut);
+  void CloseDocument(bool cut);
+  void Know(std::string_view what, size_t count = 1) {
+    evidence.recognised[std::string(what)] += count;
+    known_here = true;
+  }
+
+  const Knowledge& knowledge;
+  const ReaderPlan& plan;
+  Evidence evidence;
+  HangTable hang;
+
+  std::string file, heading_host;
+  size_t number = 0;
+  bool known_here = false, has_escape = false;
+  std::string carry;
+  std::string plain, folded;  // reused
+  std::vector<uint32_t> hits;
+
+  const SectionKind* kind = nullptr;
+  Section section;
+
+  enum class Doc { kNone, kJson, kXml, kPickle } doc = Doc::kNone;
+  Section document;
+  int depth = 0;
+  bool in_string = false, escaped = false;
+};
+
+Reader::Reader(const Knowledge& knowledge) : s_(std::make_unique<State>(knowledge)) {}
+Reader::~Reader() = default;
+size_t Reader::Signs() const { return s_->evidence.facts.size(); }
+
+void Reader::Begin(std::string file) {
+  State& s = *s_;
+  s.file = std::move(file);
+  s.heading_host.clear();
+  s.number = 0;
+  s.known_here = false;
+  s.carry.clear();
+  ++s.evidence.files;
+}
+
+void Reader::Feed(std::string_view bytes) {
+  State& s = *s_;
+  s.evidence.bytes += bytes.size();
+  if (s.number == 0 && s.carry.empty() && s.doc == State::Doc::kNone && bytes.size() > 2 &&
+      bytes[0] == '\x80' && bytes[1] >= 2 && bytes[1] <= 5) {
+    s.doc = State::Doc::kPickle;
+    s.document = {s.file, 1, "", "", false};
+  }
+  if (s.doc == State::Doc::kPickle) {
+    if (s.document.text.size() + bytes.size() <= kLongestDocument) s.document.text += bytes;
+    return;
+  }
+  s.has_escape = std::memchr(bytes.data(), '\x1b', bytes.size()) != nullptr ||
+                 s.carry.find('\x1b') != std::string::npos;
+  size_t at = 0;
+  if (!s.carry.empty()) {
+    const void* end = std::memchr(bytes.data(), '\n', bytes.size());
+    if (end == nullptr) {
+      s.carry += bytes;
+      if (s.carry.size() > kLongestLine) {
+        s.Line(s.carry);
+        s.carry.clear();
+      }
+      return;
+    }
+    at = static_cast<size_t>(static_cast<const char*>(end) - bytes.data());
+    s.carry += bytes.substr(0, at);
+    ++at;
+    const std::string whole = std::move(s.carry);
+    s.carry.clear();
+    s.Line(whole);
+  }
+  while (at < bytes.size()) {
+    const void* end = std::memchr(bytes.data() + at, '\n', bytes.size() - at);
+    if (end == nullptr) {
+      s.carry.assign(bytes.substr(at));
+      return;
+    }
+    const size_t stop = static_cast<size_t>(static_cast<const char*>(end) - bytes.data());
+    s.Line(bytes.substr(at, stop - at));
+    at = stop + 1;
+  }
+}
+
+void Reader::End() {
+  State& s = *s_;
+  bool cut = false;
+  if (!s.carry.empty()) {
+    const std::string rest = std::move(s.carry);
+    s.carry.clear();
+    cut = true;
+    s.Line(rest);
+  }
+  s.CloseSection(cut);
+  const bool whole_json = s.doc == State::Doc::kNone;
+  s.CloseDocument(true);
+  // A last line without its end may have lost what it was about to say. A closed document is whole.
+  if (cut && whole_json && s.known_here)
+    s.evidence.facts.Add({"damage",
+                          {{"what", "the last line has no end"}},
+                          {s.file, s.number},
+                          "the last line has no end: the text may be cut there",
+                          {},
+                          0,
+                          1});
+  if (!s.known_here) s.evidence.unrecognised.push_back(s.file);
+  s.evidence.lines += s.number;
+}
+
+void Reader::State::Line(std::string_view line) {
+  ++number;
+  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+  if (has_escape && std::memchr(line.data(), '\x1b', line.size()) != nullptr) {
+    plain = train_log::StripAnsi(line);
+    line = plain;
+  }
+  if (evidence.job.Take(line, file, number)) {
+    if (!known_here || (number & 0xfff) == 0) Know("NCCL log");
+    return;
+  }
+  if (line.empty()) {
+    if (kind != nullptr && section.text.size() < Section::kMostBytes && kind->belongs(line))
+      section.text += '\n';
+    else if (kind != nullptr)
+      CloseSection(false);
+    return;
+  }
+  if (Document(line)) {
+    Hits(line);
+    return;
+  }
+  if (kind != nullptr) {
+    if (kind->belongs(line) && section.text.size() + line.size() < Section::kMostBytes) {
+      section.text += line;
+      section.text += '\n';
+    } else {
+      CloseSection(false);
+    }
+  }
+  Hits(line);
+}
+
+// JSON and XML are collected until they end. True when the line belongs to one.
+bool Reader::State::Document(std::string_view line) {
+  if (doc == Doc::kNone) {
+    const size_t first = line.find_first_not_of(" \t");
+    if (first == std::string_view::npos) return false;
+    const std::string_view text = line.substr(first);
+    const bool object = text == "{" || text.starts_with("{\"") || text.starts_with("{ \"");
+    const bool array = text == "[" || text.starts_with("[{") || text.starts_with("[ {");
+    if (kind == nullptr && (object || array)) {
+      doc = Doc::kJson;
+      depth = 0;
+      in_string = escaped = false;
+    } else if (text.starts_with("<?xml") || text.starts_with("<nvidia_smi_log")) {
+      CloseSection(false);
+      doc = Doc::kXml;
+    } else {
+      return false;
+    }
+    document = {file, number, "", heading_host, false};
+  }
+  if (doc == Doc::kJson) {
+    const size_t first = line.find_first_not_of(" \t");
+    // A line that cannot stand in JSON ends a cut document.
+    if (!in_string && first != std::string_view::npos && document.first_line != number &&
+        std::strchr("{}[]\",:0123456789-tfn", line[first]) == nullptr) {
+      CloseDocument(true);
+      return false;
+    }
+    for (const char c : line) {
+      if (in_string) {
+        if (escaped) {
+          escaped = false;
+        } else if (c == '\\') {
+          escaped = true;
+        } else if (c == '"') {
+          in_string = false;
+        }
+      } else if (c == '"') {
+        in_string = true;
+      } else if (c == '{' || c == '[') {
+        ++depth;
+      } else if (c == '}' || c == ']') {
+        --depth;
+      }
+    }
+  }
+  if (document.text.size() + line.size() < kLongestDocument) {
+    document.text += line;
+    document.text += '\n';
+  }
+  if (doc == Doc::kJson && depth <= 0) CloseDocument(false);
+  if (doc == Doc::kXml && line.find("</nvidia_smi_log>") != std::string_view::npos)
+    CloseDocument(false);
+  return true;
+}
+
+void Reader::State::CloseDocument(bool cut) {
+  if (doc == Doc::kNone) return;
+  const Doc was = doc;
+  doc = Doc::kNone;
+  document.cut = cut;
+  bool known = false;
+  if (was == Doc::kJson) known = ReadJsonDocument(document, evidence.facts, hang);
+  if (was == Doc::kXml) known = ReadXmlDocument(document, evidence.facts);
+  if (was == Doc::kPickle) known = ReadPickleDump(document, evidence.facts, hang);
+  if (known)
+    Know(was == Doc::kXml      ? "nvidia-smi -q -x"
+         : was == Doc::kPickle ? "flight recorder dump"
+                               : "JSON document");
+  document = {};
+}
+
+void Reader::State::CloseSection(bool cut) {
+  if (kind == nullptr) return;
+  const SectionKind* was = kind;
+  kind = nullptr;
+  section.cut = cut;
+  was->read(section, evidence.facts);
+  section = {};
+}
+
+void Reader::State::Hits(std::string_view line) {
+  hits.clear();
+  plan.scanner->Scan(line, hits);
+  if (line[0] == '=' || line[0] == '-' || line[0] == '#' || line.find('@') < 24) {
+    if (std::string host = HeadingHost(line); !host.empty()) heading_host = std::move(host);
+  }
+  if (hits.empty()) return;
+  bool folded_ready = false, kernel_done = false, known = false;
+  const SignLine* unread = nullptr;
+  // Sections first: a heading names what follows.
+  for (const uint32_t hit : hits) {
+    const AnchorUse& use = plan.uses[hit];
+    if (use.owner != Owner::kSection || doc != Doc::kNone) continue;
+    const SectionKind* found = plan.kinds[use.index];
+    if (kind != nullptr && kind->name == found->name && kind->belongs(line)) continue;
+    if (kind != nullptr && kind->name == std::string_view("nccl-tests")) continue;
+    if (!found->begins(line)) continue;
+    CloseSection(false);
+    kind = found;
+    section = {file, number, std::string(line) + "\n", heading_host, false};
+    Know(found->name);
+    break;
+  }
+  for (const uint32_t hit : hits) {
+    const AnchorUse& use = plan.uses[hit];
+    switch (use.owner) {
+      case Owner::kPattern:
+        if (!folded_ready) FoldInto(line, folded);
+        folded_ready = true;
+        if (knowledge.lines[use.index].id == kUnread) {
+          unread = &knowledge.lines[use.index];
+        } else if (Match(knowledge.lines[use.index], line)) {
+          known = true;
+        }
+        break;
+      case Owner::kMarker:
+        Know(kMarkers[use.index].name);
+        break;
+      case Owner::kKernel:
+        if (!kernel_done && ReadKernelLine(line, file, number, evidence.facts)) {
+          Know("kernel log");
+          known = true;
+        }
+        kernel_done = true;
+        break;
+      case Owner::kSection:
+        break;
+    }
+  }
+  if (unread != nullptr && !known && kind == nullptr) (void)Match(*unread, line);
+}
+
+bool Reader::State::Match(const SignLine& sign, std::string_view line) {
+  Fact fact;
+  if (!sign.pattern.Match(line, folded, fact.attrs)) return false;
+  for (const std::string& without : sign.without)
+    if (folded.find(without) != std::string::npos) return false;
+  known_here = true;
+  ++evidence.recognised["lines that mean something"];
+  fact.id = sign.id;
+  fact.at = {file, number};
+  // Of a very long line, the part around what was found.
+  std::string_view shown = line;
+  if (line.size() > kTextBytes) {
+    const size_t at = folded.find(sign.pattern.anchor());
+    if (at != std::string::npos && at > kTextBytes / 2) shown = line.substr(at - kTextBytes / 3);
+  }
+  fact.text = Shorten(Printable(Trim(shown.substr(0, 4 * kTextBytes))), kTextBytes);
+  Attach(ReadSpeaker(line), fact);
+  if (fact.Get("host").empty()) fact.Set("host", heading_host);
+  Hook(fact, line);
+  evidence.facts.Add(std::move(fact));
+  return true;
+}
+
+// Signs that feed more than the list of facts.
+void Reader::State::Hook(Fact& fact, std::string_view line) {
+  if (fact.id == "xid") ClassifyXid(fact);
+  if (fact.id == "torch.timeout")
+    hang.AddTimeout(RankOf(fact), GroupIn(line), ParseInt(fact.Get("sequence")).value_or(-1),
+                    fact.Get("op"), fact.Get("numel"), fact);
+  if (fact.id == "torch.progress")
+    hang.AddProgress(RankOf(fact), GroupIn(line), ParseInt(fact.Get("enqueued")).value_or(-1),
+                     ParseInt(fact.Get("completed")).value_or(-1), fact);
+}
+
+Evidence Reader::Snapshot() const {
+  Evidence evidence = s_->evidence;
+  std::optional<int> world;
+  if (const Communicator* comm = evidence.job.Largest()) world = comm->nranks;
+  for (const Fact* f : evidence.facts.Of("torch.world_size"))
+    if (const auto n = ParseInt(f->Get("value")); n.ok()) world = static_cast<int>(*n);
+  AddCounterFacts(evidence.facts);
+  evidence.job.AddFacts(evidence.facts);
+  s_->hang.AddFacts(evidence.facts, world);
+  return evidence;
+}
+
+Evidence Reader::Take() {
+  Evidence evidence = Snapshot();
+  const Knowledge& knowledge = s_->knowledge;
+  s_ = std::make_unique<State>(knowledge);
+  return evidence;
+}
+
+}  // namespace muster::diagnose

@@ -1,0 +1,203 @@
+#include "diagnose/reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "diagnose/decode.h"
+#include "diagnose/diagnosis.h"
+#include "diagnose/kernel_lines.h"
+#include "diagnose/pattern.h"
+#include "diagnose/scan.h"
+#include "diagnose/section.h"
+#include "diagnose/speaker.h"
+#include "diagnose/testing/case_set.h"
+
+namespace muster::diagnose {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Attributes Captured(const char* pattern, const std::string& line) {
+  Attributes got;
+  std::string folded;
+  FoldInto(line, folded);
+  const auto p = Pattern::Parse(pattern);
+  EXPECT_TRUE(p.ok()) << pattern;
+  if (!p->Match(line, folded, got)) got = {{"no", "match"}};
+  return got;
+}
+
+TEST(PatternText, CapturesWordsDigitsAndTheRest) {
+  EXPECT_EQ(
+      Captured("peer {peer} with error {status:int}, % vendor err {vendor:int}",
+               "Got Completion from PEER 10.0.0.1<99> with error 12, opcode 0, vendor err 129"),
+      (Attributes{{"peer", "10.0.0.1<99>"}, {"status", "12"}, {"vendor", "129"}}));
+  EXPECT_EQ(Captured("error: {what*}", "x Error: a b c  "), (Attributes{{"what", "a b c"}}));
+  EXPECT_EQ(Captured("module named '{name}'", "No module named 'a.b'"),
+            (Attributes{{"name", "a.b"}}));
+  EXPECT_EQ(Captured("after {n:int} seconds", "after many seconds, after 7 seconds"),
+            (Attributes{{"n", "7"}}));
+  EXPECT_EQ(Captured("abcd", "abc"), (Attributes{{"no", "match"}}));
+}
+
+TEST(PatternText, RefusesWhatCannotBeLookedFor) {
+  for (const char* text : {"", "{a}", "ab{x}c", "{a}{b}text", "text {unclosed"})
+    EXPECT_FALSE(Pattern::Parse(text).ok()) << text;
+}
+
+RC_GTEST_PROP(ScannerTexts, AreFoundWhereverFindFindsThem, ()) {
+  const auto letters = rc::gen::container<std::string>(rc::gen::element('a', 'b', 'c', 'D'));
+  auto anchors = *rc::gen::container<std::vector<std::string>>(rc::gen::nonEmpty(letters));
+  for (std::string& anchor : anchors)
+    for (char& c : anchor) c = c == 'D' ? 'd' : c;
+  const std::string line = *letters;
+  std::string folded;
+  FoldInto(line, folded);
+  std::vector<uint32_t> hits;
+  Scanner(anchors).Scan(line, hits);
+  for (uint32_t i = 0; i < anchors.size(); ++i) {
+    const bool hit = std::find(hits.begin(), hits.end(), i) != hits.end();
+    RC_ASSERT(hit == (folded.find(anchors[i]) != std::string::npos));
+  }
+}
+
+TEST(SpeakerOfALine, IsFoundBehindThePrefixesOfRunners) {
+  struct Expected {
+    const char *line, *host, *rank;
+  };
+  for (const Expected& e : std::initializer_list<Expected>{
+           {"gpu01:100:140 [0] NCCL INFO x", "gpu01", ""},
+           {"[1,3]<stdout>:gpu01:100:140 [0] NCCL INFO x", "gpu01", "3"},
+           {"[rank3]: RuntimeError: x", "", "3"},
+           {"rank3: x", "", "3"},
+           {"[default5]:x", "", "5"},
+           {"node-7: NVRM: x", "node-7", ""},
+           {"pod/train-0 2026-11-20T03:00:00Z x", "train-0", ""},
+           {"[pod/train-2/main] x", "train-2", ""},
+           {"Nov 20 03:10:11 node003 kernel: x", "node003", ""},
+           {"2026-11-20T03:12:00.123456+0000 dgx-21 kernel: x", "dgx-21", ""},
+           {"E1120 03:00:00 [Rank 7] Watchdog caught", "", "7"},
+           {"error: nothing here", "", ""}}) {
+    const Speaker speaker = ReadSpeaker(e.line);
+    EXPECT_EQ(speaker.host, e.host) << e.line;
+    EXPECT_EQ(speaker.rank, e.rank) << e.line;
+  }
+}
+
+TEST(TimeOfALine, IsReadInEveryCommonForm) {
+  const auto wanted = FindTime("Nov 20 23:50:46 host x");
+  ASSERT_TRUE(wanted);
+  for (const char* line :
+       {"2026-11-20T23:50:46Z x", "2026-11-20 23:50:46,000 x", "E1120 23:50:46.000 77 x",
+        "[rank0]:[W1120 23:50:46.000 x", "11/20/2026 23:50:46 x", "Fri Nov 20 23:50:46 2026",
+        "[Nov 20 2026 x] Nov 20 23:50:46"})
+    EXPECT_EQ(FindTime(line), wanted) << line;
+  for (const char* line : {"", "99:99:99", "aa 1:2:3", "0000:5d:00.0 lost"})
+    EXPECT_FALSE(FindTime(line)) << line;
+}
+
+TEST(Decoder, TurnsUtf16AndTellsBinaryApart) {
+  Decoder utf16;
+  EXPECT_EQ(utf16.Decode(std::string("\xff\xfeX\0i\0d\0", 8)).value(), "Xid");
+  Decoder big;
+  EXPECT_EQ(big.Decode(std::string("\xfe\xff\0X\0i", 6)).value(), "Xi");
+  Decoder mark;
+  EXPECT_EQ(mark.Decode("\xef\xbb\xbfok").value(), "ok");
+  Decoder binary;
+  EXPECT_FALSE(
+      binary.Decode(std::string("\x7f"
+                                "ELF\2\1\1\0\0\0\0\0\0\0\0\0",
+                                16)));
+}
+
+// A text says the same in one piece and in a thousand.
+TEST(ReaderOfPieces, DoesNotCareWhereTheyEnd) {
+  for (const testing::Case& c : testing::ReadCases("captures/diagnose")) {
+    const Knowledge& knowledge = *LoadKnowledge().value();
+    Reader reader(knowledge);
+    for (const auto& [name, bytes] : c.files) {
+      if (bytes.size() > 20000 || bytes.starts_with("\x80") || bytes.starts_with("\xff")) continue;
+      reader.Begin(name);
+      for (size_t at = 0; at < bytes.size(); at += 7)
+        reader.Feed(std::string_view(bytes).substr(at, 7));
+      reader.End();
+      const Diagnosis pieces = Judge(knowledge, reader.Take());
+      const Diagnosis whole = testing::DiagnoseCase({c.name, "", "", "", "", {{name, bytes}}});
+      ASSERT_EQ(pieces.findings.size(), whole.findings.size()) << c.name;
+      for (size_t i = 0; i < whole.findings.size(); ++i)
+        EXPECT_EQ(pieces.findings[i].cause, whole.findings[i].cause) << c.name;
+    }
+  }
+}
+
+TEST(ReaderOfLongLines, ShowsThePartThatMatters) {
+  const auto d = testing::DiagnoseText("[rank0]: loss=2.1 " + std::string(1'000'000, 'x') +
+                                       " CUDA error: an illegal memory access was encountered\n");
+  ASSERT_FALSE(d.findings.empty());
+  EXPECT_EQ(d.findings.front().cause->id, "app.illegal_access");
+  EXPECT_LE(d.findings.front().evidence.front().text.size(), kTextBytes + 4);
+  EXPECT_THAT(d.findings.front().evidence.front().text, HasSubstr("illegal memory access"));
+}
+
+TEST(EvidenceText, NeverCarriesEscapes) {
+  const auto d = testing::DiagnoseText(
+      "\x1b]0;owned\x07[rank2]: RuntimeError: CUDA out of memory. Tried \x01\x02 to\n");
+  for (const Finding& f : d.findings)
+    for (const EvidenceLine& line : f.evidence)
+      for (const char c : line.text) EXPECT_GE(static_cast<unsigned char>(c), 32u);
+}
+
+TEST(XidOfALine, HasItsClassFromTheTables) {
+  FactStore facts;
+  EXPECT_TRUE(ReadKernelLine("[1.0] NVRM: Xid (PCI:0000:5d:00): 31, pid=1, name=x, MMU Fault", "f",
+                             3, facts));
+  ASSERT_EQ(facts.size(), 1u);
+  EXPECT_EQ(facts.all()[0].Get("class"), "application");
+  EXPECT_EQ(facts.all()[0].Get("fatal"), "no");
+  EXPECT_EQ(facts.all()[0].at.ToString(), "f:3");
+  EXPECT_FALSE(ReadKernelLine("[1.0] usb 1-1: new device", "f", 1, facts));
+}
+
+TEST(FactText, IsFilledAndPartsWithoutAValueAreLeftOut) {
+  Fact fact{"x", {{"host", "n1"}}, {}, "", {}, 0, 1};
+  EXPECT_EQ(Fill("a GPU[[ ({pci})]][[ on {host}]]", fact), "a GPU on n1");
+  EXPECT_EQ(Fill("code {code}", fact), "code ?");
+}
+
+TEST(FactStore, CountsWhatIsTheSameAndStaysBounded) {
+  FactStore store;
+  for (size_t i = 0; i < 3 * FactStore::kPerId; ++i)
+    store.Add({"x", {{"n", std::to_string(i)}}, {"f", i}, "", {}, 0, 1});
+  EXPECT_EQ(store.Of("x").size(), FactStore::kPerId);
+  store.Add({"y", {}, {"f", 1}, "", {}, 0, 1});
+  store.Add({"y", {}, {"f", 9}, "", {}, 0, 1});
+  EXPECT_EQ(store.First("y")->count, 2u);
+  EXPECT_EQ(store.First("y")->at.line, 1u);
+}
+
+TEST(Ranking, PutsTheEarlierCauseFirstAndTheConsequenceBelow) {
+  const auto d = testing::DiagnoseText(
+      "Nov 20 03:10:00 n3 kernel: mlx5_core 0000:3b:00.0 mlx5_2: Port: 1 Link DOWN\n"
+      "2026-11-20T03:10:07Z n1:8:9 [2] net_ib.cc:1 NCCL WARN NET/IB : Got completion from peer "
+      "10.4.2.3<4> with error 12, opcode 0, len 0, vendor err 129 (Recv)\n"
+      "2026-11-20T03:20:07Z [rank1]: RuntimeError: NCCL Error 2: unhandled system error\n");
+  ASSERT_GE(d.findings.size(), 3u);
+  EXPECT_EQ(d.findings[0].cause->id, "nic.port_down");
+  EXPECT_EQ(d.findings[1].explained_by, "nic.port_down");
+  EXPECT_EQ(d.findings[2].explained_by.empty(), false);
+}
+
+TEST(Ranking, NeverSendsAnApplicationXidToHardware) {
+  for (const int code : {13, 31, 43, 45, 8, 69}) {
+    const auto d = testing::DiagnoseText(
+        "[1.0] NVRM: Xid (PCI:0000:5d:00): " + std::to_string(code) + ", pid=1, name=x, text\n");
+    ASSERT_EQ(d.outcome, Outcome::kFinding) << code;
+    EXPECT_EQ(d.findings.front().cause->layer, "application") << code;
+    for (const Finding& f : d.findings) EXPECT_THAT(f.next, ::testing::Not(HasSubstr("replace")));
+  }
+}
+
+}  // namespace
+}  // namespace muster::diagnose

@@ -1,0 +1,38 @@
+#include "diagnose/section.h"
+
+#include <algorithm>
+
+#include "base/strings.h"
+
+namespace muster::diagnose {
+
+Place Section::At(size_t offset) const {
+  const size_t end = std::min(offset, text.size());
+  return {file,
+          first_line + static_cast<size_t>(std::count(
+                           text.begin(), text.begin() + static_cast<std::ptrdiff_t>(end), '\n'))};
+}
+
+Place Section::Where(std::string_view part) const {
+  const size_t at = part.empty() ? std::string::npos : text.find(part);
+  return At(at == std::string::npos ? 0 : at);
+}
+
+Fact Section::Make(std::string id, Attributes attrs, Place at, std::string_view line) const {
+  Fact fact{std::move(id),
+            std::move(attrs),
+            std::move(at),
+            Shorten(Printable(Trim(line)), kTextBytes),
+            {},
+            0,
+            1};
+  std::erase_if(fact.attrs, [](const auto& attr) { return attr.second.empty(); });
+  if (fact.Get("host").empty()) fact.Set("host", host);
+  return fact;
+}
+
+void AddDamage(const Section& section, FactStore& facts, std::string_view what) {
+  facts.Add(section.Make("damage", {{"what", std::string(what)}}, section.At(0), what));
+}
+
+}  // namespace muster::diagnose

@@ -1,0 +1,53 @@
+// A piece of one file that is the output of one tool: found by its first line, wherever in a pasted
+// text it stands, read as a whole once it ends. Line logs have no sections; their lines are matched
+// one by one.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "diagnose/fact.h"
+
+namespace muster::diagnose {
+
+struct Section {
+  std::string file;
+  size_t first_line = 0;
+  std::string text;
+  std::string host;  // of the last prompt or heading before it, where one names it
+  bool cut = false;  // the stream ended inside its last line, or it was longer than kMostBytes
+  static constexpr size_t kMostBytes = 8u << 20;
+
+  // The place of the line that holds `offset` of text.
+  Place At(size_t offset) const;
+  // The place of the first line with `part`; the first line when there is none.
+  Place Where(std::string_view part) const;
+  Fact Make(std::string id, Attributes attrs, Place at, std::string_view line) const;
+};
+
+struct SectionKind {
+  std::string_view name;                   // "ibstat", for the list of what was read
+  std::string_view anchor;                 // in lower case, in the first line
+  bool (*begins)(std::string_view line);   // is it really the first line?
+  bool (*belongs)(std::string_view line);  // is this line still part of it?
+  void (*read)(const Section&, FactStore&);
+};
+
+std::span<const SectionKind> FabricSections();     // ibstat, iblinkinfo, perfquery, ethtool, ...
+std::span<const SectionKind> GpuSections();        // nvidia-smi in its forms, dcgmi, lspci
+std::span<const SectionKind> SchedulerSections();  // kubectl tables, scontrol, sinfo, squeue
+std::span<const SectionKind> MeasureSections();    // nccl-tests, Prometheus text
+
+// Documents in JSON (any tool's) and in XML (nvidia-smi -q -x). False when the text is no such
+// document; a document that is cut says so as "damage".
+bool ReadJsonDocument(const Section&, FactStore&, class HangTable&);
+bool ReadXmlDocument(const Section&, FactStore&);
+// A flight recorder's dump, as pickled by PyTorch. Only opcodes that build plain values are
+// understood; nothing is ever executed.
+bool ReadPickleDump(const Section&, FactStore&, class HangTable&);
+
+// "damage": what was to be read and could not be.
+void AddDamage(const Section&, FactStore&, std::string_view what);
+
+}  // namespace muster::diagnose

@@ -1,0 +1,259 @@
+// Fabric tools: the parsers are those of the probes, so that a pasted text and a live host are
+// understood alike.
+#include <array>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/strings.h"
+#include "diagnose/section.h"
+#include "probes/infiniband/iblinkinfo.h"
+#include "probes/infiniband/ibqueryerrors.h"
+#include "probes/infiniband/ibstat.h"
+#include "probes/infiniband/perfquery.h"
+
+namespace muster::diagnose {
+
+namespace {
+
+using infiniband::CounterSet;
+
+bool Indented(std::string_view line) { return line.empty() || line[0] == ' ' || line[0] == '\t'; }
+std::string Or(const std::optional<std::string>& text) { return text.value_or(""); }
+
+// ---- ibstat, ibstatus, ibv_devinfo ----
+
+void AddPort(const Section& s, FactStore& facts, const infiniband::PortStatus& port) {
+  const bool ethernet = port.link_layer && EqualsIgnoreCase(*port.link_layer, "Ethernet");
+  facts.Add(
+      s.Make("hca.port",
+             {{"device", port.device},
+              {"port", std::to_string(port.port)},
+              {"state", Or(port.state)},
+              {"physical", Or(port.physical_state)},
+              {"rate", port.rate_gbit_per_s ? fmt::format("{}", *port.rate_gbit_per_s) : ""},
+              {"layer", ethernet ? "Ethernet" : "InfiniBand"},
+              {"firmware", Or(port.firmware)}},
+             s.Where(port.device),
+             fmt::format("{} port {}: state {}, physical state {}, rate {}", port.device, port.port,
+                         port.state.value_or("?"), port.physical_state.value_or("?"),
+                         port.rate_gbit_per_s.value_or(0))));
+}
+
+void ReadIbstat(const Section& s, FactStore& facts) {
+  const auto ibstat = infiniband::ParseIbstat(s.text);
+  for (const auto& port : ibstat.ports) {
+    AddPort(s, facts, port);
+    if (!port.state || !port.physical_state)
+      AddDamage(s, facts, fmt::format("ibstat: {} port {} has no state", port.device, port.port));
+  }
+  if (ibstat.panic)
+    facts.Add(s.Make("hca.panic", {{"device", ibstat.panicked_device}}, s.Where("ibpanic"),
+                     *ibstat.panic));
+  if (ibstat.ports.empty()) AddDamage(s, facts, "ibstat lists no port");
+}
+
+void ReadIbstatus(const Section& s, FactStore& facts) {
+  const auto ports = infiniband::ParseIbstatus(s.text);
+  for (const auto& port : ports) {
+    AddPort(s, facts, port);
+    if (!port.state || !port.physical_state)
+      AddDamage(s, facts, fmt::format("ibstatus: {} has no state", port.device));
+  }
+  if (ports.empty()) AddDamage(s, facts, "ibstatus lists no port");
+}
+
+void ReadDevinfo(const Section& s, FactStore& facts) {
+  std::string device, port = "1", state, layer;
+  std::string_view state_line;
+  bool any = false;
+  const auto flush = [&] {
+    if (!state.empty()) {
+      facts.Add(s.Make("hca.port",
+                       {{"device", device},
+                        {"port", port},
+                        {"state", state == "PORT_ACTIVE"  ? "Active"
+                                  : state == "PORT_DOWN"  ? "Down"
+                                  : state == "PORT_INIT"  ? "Initializing"
+                                  : state == "PORT_ARMED" ? "Armed"
+                                                          : state},
+                        {"layer", layer.empty() ? "InfiniBand" : layer}},
+                       s.Where(state_line), state_line));
+      any = true;
+    }
+    state.clear();
+    layer.clear();
+  };
+  for (const std::string_view line : Lines(s.text)) {
+    const auto words = SplitBlank(line);
+    if (words.size() < 2) continue;
+    if (words[0] == "hca_id:") {
+      flush();
+      device = words[1];
+    } else if (words[0] == "port:") {
+      flush();
+      port = words[1];
+    } else if (words[0] == "state:") {
+      state = words[1];
+      state_line = line;
+    } else if (words[0] == "link_layer:") {
+      layer = words[1];
+    }
+  }
+  flush();
+  if (!any) AddDamage(s, facts, "ibv_devinfo gives no port state");
+}
+
+// ---- iblinkinfo ----
+
+bool WasUp(const FactStore& facts, const infiniband::LinkInfoLine& link) {
+  for (const Fact* f : facts.Of("link.ok"))
+    if (f->Get("device") == link.device && f->Get("port") == std::to_string(link.port)) return true;
+  return false;
+}
+
+void ReadLinks(const Section& s, FactStore& facts) {
+  const auto links = infiniband::ParseIblinkinfo(s.text);
+  std::map<std::pair<int, int>, int> votes;
+  for (const auto& link : links.lines)
+    if (link.width && link.lane_gbit_per_s)
+      ++votes[{*link.width, static_cast<int>(*link.lane_gbit_per_s)}];
+  std::pair<int, int> most{0, 0};
+  int most_votes = 0;
+  for (const auto& [kind, count] : votes)
+    if (count > most_votes) {
+      most_votes = count;
+      most = kind;
+    }
+  for (const auto& link : links.lines) {
+    Attributes attrs = {{"device", link.device},
+                        {"port", std::to_string(link.port)},
+                        {"state", link.state},
+                        {"physical", link.physical_state},
+                        {"peer", link.peer.value_or("")}};
+    if (link.width) attrs.emplace_back("width", std::to_string(*link.width));
+    if (link.lane_gbit_per_s) attrs.emplace_back("lane", fmt::format("{}", *link.lane_gbit_per_s));
+    std::string id = "link.ok";
+    if (EqualsIgnoreCase(link.state, "Down")) {
+      // A switch has ports without a cable: only an adapter's port, or one that was up before in
+      // what was given, is news.
+      id = EqualsIgnoreCase(link.physical_state, "Disabled")  ? "link.disabled"
+           : Contains(link.device, "/") || WasUp(facts, link) ? "link.polling"
+                                                              : "link.unused";
+    } else if (StartsWith(link.state, "Init")) {
+      id = "link.init";
+    } else if (link.width && most_votes >= 3 && *link.width < most.first) {
+      id = "link.narrow";
+    } else if (link.lane_gbit_per_s && most_votes >= 3 &&
+               static_cast<int>(*link.lane_gbit_per_s) < most.second) {
+      id = "link.slow";
+    }
+    facts.Add(s.Make(id, std::move(attrs), s.Where(Trim(link.excerpt)), link.excerpt));
+  }
+  if (links.lines.empty() && !links.rejected.empty())
+    AddDamage(s, facts, "no line of iblinkinfo can be read");
+}
+
+// ---- counters ----
+
+void AddSample(const Section& s, FactStore& facts, const std::string& device, int port,
+               std::string_view name, int64_t value, int64_t most, std::string_view line) {
+  facts.Add(s.Make("counter.sample",
+                   {{"device", device},
+                    {"port", std::to_string(port)},
+                    {"name", std::string(name)},
+                    {"value", std::to_string(value)},
+                    {"max", std::to_string(most)},
+                    {"sample", fmt::format("{}:{}", s.file, s.first_line)}},
+                   s.Where(Trim(line)), line));
+}
+
+void AddSet(const Section& s, FactStore& facts, const std::string& device, int port,
+            const CounterSet& set, std::string_view line) {
+  const auto& table = infiniband::CounterTable();
+  for (size_t i = 0; i < table.size(); ++i)
+    if (set.value[i])
+      AddSample(s, facts, device, port, table[i].now, *set.value[i],
+                set.wide[i] ? 0 : static_cast<int64_t>(table[i].bits), line);
+}
+
+void ReadQueryErrors(const Section& s, FactStore& facts) {
+  for (const auto& port : infiniband::ParseIbqueryerrors(s.text).ports)
+    AddSet(s, facts, port.device, port.port, port.counters, port.excerpt);
+}
+
+void ReadPerfquery(const Section& s, FactStore& facts) {
+  const auto records = infiniband::ParsePerfquery(s.text);
+  for (const auto& record : records)
+    AddSet(s, facts, fmt::format("lid {}", record.lid), record.port, record.counters,
+           std::string_view(s.text).substr(0, s.text.find('\n')));
+  if (records.empty()) AddDamage(s, facts, "no counter of perfquery can be read");
+}
+
+void ReadEthtool(const Section& s, FactStore& facts) {
+  for (const std::string_view line : Lines(s.text)) {
+    const size_t colon = line.find(": ");
+    if (colon == std::string_view::npos) continue;
+    const std::string_view name = Trim(line.substr(0, colon));
+    const auto value = ParseInt(Trim(line.substr(colon + 2)));
+    static constexpr std::string_view kKept[] = {"discard",    "out_of_buffer", "pause_duration",
+                                                 "symbol_err", "link_down",     "crc_err",
+                                                 "timeout",    "out_of_seq",    "rx_pcs"};
+    if (!value.ok() || name.empty()) continue;
+    bool kept = false;
+    for (const std::string_view part : kKept) kept = kept || Contains(name, part);
+    if (kept) AddSample(s, facts, s.host.empty() ? "interface" : s.host, 0, name, *value, 0, line);
+  }
+}
+
+constexpr std::array kFabric = {
+    SectionKind{"ibstat", "ca '", [](std::string_view l) { return l.starts_with("CA '"); },
+                [](std::string_view l) {
+                  return Indented(l) || l.starts_with("CA '") || l.starts_with("ibpanic");
+                },
+                ReadIbstat},
+    SectionKind{
+        "ibstatus", "infiniband device '",
+        [](std::string_view l) { return l.starts_with("Infiniband device '"); },
+        [](std::string_view l) { return Indented(l) || l.starts_with("Infiniband device '"); },
+        ReadIbstatus},
+    SectionKind{
+        "ibv_devinfo", "hca_id:", [](std::string_view l) { return l.starts_with("hca_id:"); },
+        [](std::string_view l) { return Indented(l) || l.starts_with("hca_id:"); }, ReadDevinfo},
+    SectionKind{"iblinkinfo", "==(", [](std::string_view) { return true; },
+                [](std::string_view l) {
+                  return Indented(l) || l.starts_with("CA: ") || l.starts_with("Switch") ||
+                         l.starts_with("0x") || l.starts_with("\"");
+                },
+                ReadLinks},
+    SectionKind{"iblinkinfo", "switch: 0x",
+                [](std::string_view l) { return l.starts_with("Switch: 0x"); },
+                [](std::string_view l) {
+                  return Indented(l) || l.starts_with("CA: ") || l.starts_with("Switch");
+                },
+                ReadLinks},
+    SectionKind{"iblinkinfo", "ca: ", [](std::string_view l) { return l.starts_with("CA: "); },
+                [](std::string_view l) {
+                  return Indented(l) || l.starts_with("CA: ") || l.starts_with("Switch");
+                },
+                ReadLinks},
+    SectionKind{"ibqueryerrors", "errors for ",
+                [](std::string_view l) { return l.starts_with("Errors for "); },
+                [](std::string_view l) {
+                  return Indented(l) || l.starts_with("Errors for ") || l.starts_with("##");
+                },
+                ReadQueryErrors},
+    SectionKind{"perfquery",
+                " counters:", [](std::string_view l) { return l.starts_with("# Port"); },
+                [](std::string_view l) { return Contains(l, ":..") || l.starts_with("# Port"); },
+                ReadPerfquery},
+    SectionKind{"ethtool", "nic statistics:",
+                [](std::string_view l) { return l.starts_with("NIC statistics:"); },
+                [](std::string_view l) { return Indented(l); }, ReadEthtool},
+};
+
+}  // namespace
+
+std::span<const SectionKind> FabricSections() { return kFabric; }
+
+}  // namespace muster::diagnose

@@ -1,0 +1,439 @@
+// What the driver's tools, DCGM and lspci print of GPUs. The names of facts are those of
+// catalogue/facts.yaml where the same thing is meant, so that a rule reads a pasted text and a
+// capture alike.
+#include <array>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "base/strings.h"
+#include "diagnose/section.h"
+#include "probes/nvidia_smi/csv.h"
+#include "probes/nvidia_smi/field.h"
+#include "probes/nvidia_smi/query.h"
+#include "probes/nvidia_smi/topo.h"
+
+namespace muster::diagnose {
+
+namespace {
+
+bool IndentedLine(std::string_view line) {
+  return line.empty() || line[0] == ' ' || line[0] == '\t';
+}
+
+// ---- nvidia-smi -q ----
+
+struct SmiKey {
+  std::string_view path, fact;  // end of "Heading/Sub/Key", and the fact it is
+};
+constexpr std::array kSmiKeys = {
+    SmiKey{"Remapped Rows/Pending", "gpu.remap_pending"},
+    SmiKey{"Remapped Rows/Remapping Failure Occurred", "gpu.remap_failed"},
+    SmiKey{"Retired Pages/Pending Page Blacklist", "gpu.retired_pending"},
+    SmiKey{"Volatile/DRAM Uncorrectable", "gpu.ecc_uncorrected"},
+    SmiKey{"Volatile/SRAM Uncorrectable", "gpu.ecc_uncorrected"},
+    SmiKey{"Volatile/SRAM Uncorrectable Parity", "gpu.ecc_uncorrected"},
+    SmiKey{"Volatile/SRAM Uncorrectable SEC-DED", "gpu.ecc_uncorrected"},
+    SmiKey{"Volatile/Double Bit/Total", "gpu.ecc_uncorrected"},
+    SmiKey{"SRAM Threshold Exceeded", "gpu.sram_threshold"},
+    SmiKey{"HW Thermal Slowdown", "gpu.throttle_thermal"},
+    SmiKey{"SW Thermal Slowdown", "gpu.throttle_thermal"},
+    SmiKey{"HW Power Brake Slowdown", "gpu.throttle_power_brake"},
+    SmiKey{"GPU Current Temp", "gpu.temperature"},
+    SmiKey{"GPU T.Limit Temp", "gpu.temperature_margin"},
+    SmiKey{"Memory Current Temp", "gpu.memory_temperature"},
+    SmiKey{"Persistence Mode", "gpu.persistence"},
+    SmiKey{"MIG Mode/Current", "gpu.mig_mode"},
+    SmiKey{"Fabric/State", "gpu.fabric_state"},
+    SmiKey{"Fabric/Status", "gpu.fabric_status"},
+    SmiKey{"PCIe Generation/Current", "gpu.pcie_gen"},
+    SmiKey{"PCIe Generation/Max", "gpu.pcie_gen_max"},
+    SmiKey{"Link Width/Current", "gpu.pcie_width"},
+    SmiKey{"Link Width/Max", "gpu.pcie_width_max"},
+    SmiKey{"Replays Since Reset", "gpu.pcie_replays"},
+    SmiKey{"GPU Recovery Action", "gpu.recovery_action"},
+    SmiKey{"Power Draw", "gpu.power"},
+};
+
+void ReadSmiQuery(const Section& s, FactStore& facts) {
+  std::string gpu;
+  int index = -1;
+  std::vector<std::pair<size_t, std::string>> path;  // indentation, heading
+  std::map<std::string, std::string> width, width_max;
+  size_t offset = 0;
+  int attached = -1;
+  for (const std::string_view raw : Split(s.text, '\n')) {
+    const size_t at = offset;
+    offset += raw.size() + 1;
+    const std::string_view line = raw.ends_with('\r') ? raw.substr(0, raw.size() - 1) : raw;
+    const std::string_view text = Trim(line);
+    if (text.empty()) continue;
+    if (line.starts_with("GPU ") && Contains(line, ":")) {
+      gpu = Trim(line.substr(4));
+      ++index;
+      path.clear();
+      continue;
+    }
+    const size_t indent = line.find_first_not_of(" \t");
+    while (!path.empty() && path.back().first >= indent) path.pop_back();
+    const size_t colon = line.find(" : ");
+    if (colon == std::string_view::npos) {
+      path.emplace_back(indent, std::string(text));
+      continue;
+    }
+    std::string key(Trim(line.substr(0, colon)));
+    const std::string_view value = Trim(line.substr(colon + 3));
+    if (key == "Attached GPUs") {
+      const auto count = ParseInt(value);
+      attached = count.ok() ? static_cast<int>(*count) : -1;
+    }
+    std::string full;
+    for (const auto& [i, heading] : path) full += heading + "/";
+    full += key;
+    if (nvidia_smi::SaysLost(value))
+      facts.Add(s.Make("gpu.lost", {{"gpu", std::to_string(index)}, {"pci", gpu}}, s.At(at), line));
+    for (const SmiKey& k : kSmiKeys) {
+      if (!full.ends_with(k.path)) continue;
+      if (nvidia_smi::IsSentinel(value)) break;
+      std::string said(value);
+      if (k.fact == "gpu.throttle_thermal" || k.fact == "gpu.throttle_power_brake" ||
+          k.fact == "gpu.remap_pending" || k.fact == "gpu.remap_failed" ||
+          k.fact == "gpu.sram_threshold" || k.fact == "gpu.retired_pending" ||
+          k.fact == "gpu.persistence") {
+        const auto flag = nvidia_smi::Flag(value);
+        if (!flag) break;  // counters of the same name in newer versions
+        said = *flag ? "true" : "false";
+      }
+      if (const size_t blank = said.find(' ');
+          blank != std::string::npos && !said.empty() && said[0] >= '0' && said[0] <= '9')
+        said.resize(blank);
+      facts.Add(s.Make(std::string(k.fact),
+                       {{"gpu", std::to_string(index)}, {"pci", gpu}, {"value", said}}, s.At(at),
+                       line));
+      if (k.fact == "gpu.pcie_width") width[gpu] = said;
+      if (k.fact == "gpu.pcie_width_max") width_max[gpu] = said;
+      break;
+    }
+  }
+  for (const auto& [pci, now] : width)
+    if (width_max.contains(pci) && now != width_max[pci])
+      facts.Add(s.Make("gpu.pcie_narrow", {{"pci", pci}, {"value", now}, {"max", width_max[pci]}},
+                       s.Where(pci),
+                       fmt::format("GPU {}: PCIe width {} of {}", pci, now, width_max[pci])));
+  if (index < 0) AddDamage(s, facts, "nvidia-smi -q lists no GPU");
+  if (attached >= 0 && attached != index + 1)
+    AddDamage(s, facts, fmt::format("nvidia-smi says {} GPUs and lists {}", attached, index + 1));
+}
+
+// ---- the table ----
+
+void ReadSmiTable(const Section& s, FactStore& facts) {
+  size_t offset = 0;
+  std::string gpu;
+  int rows = 0;
+  for (const std::string_view line : Split(s.text, '\n')) {
+    const size_t at = offset;
+    offset += line.size() + 1;
+    const auto cells = Split(line, '|');
+    if (cells.size() < 3) continue;
+    const auto words = SplitBlank(cells[1]);
+    if (words.size() >= 2 && ParseInt(words[0]).ok() && Contains(line, ":")) {
+      gpu = words[0];
+      ++rows;
+      if (Contains(line, "ERR!")) facts.Add(s.Make("gpu.lost", {{"gpu", gpu}}, s.At(at), line));
+      const auto last = SplitBlank(cells[cells.size() - 2]);
+      if (!last.empty() && ParseInt(last.back()).ok() && last.back() != "0")
+        facts.Add(s.Make("gpu.ecc_uncorrected", {{"gpu", gpu}, {"value", std::string(last.back())}},
+                         s.At(at), line));
+    } else if (!gpu.empty() && Contains(line, "ERR!")) {
+      facts.Add(s.Make("gpu.lost", {{"gpu", gpu}}, s.At(at), line));
+    } else if (!gpu.empty() && Contains(line, "W /")) {
+      // "| N/A   93C    P0   310W / 700W | ..."
+      for (const std::string_view word : words)
+        if (word.size() > 1 && word.back() == 'C' && ParseInt(word.substr(0, word.size() - 1)).ok())
+          facts.Add(s.Make("gpu.temperature",
+                           {{"gpu", gpu}, {"value", std::string(word.substr(0, word.size() - 1))}},
+                           s.At(at), line));
+    }
+  }
+  if (rows == 0) AddDamage(s, facts, "the table of nvidia-smi lists no GPU");
+  if (!Trim(s.text).ends_with('+') && !Trim(s.text).ends_with('|'))
+    AddDamage(s, facts, "the table of nvidia-smi is cut");
+}
+
+// ---- csv, topo, nvlink ----
+
+void ReadSmiCsv(const Section& s, FactStore& facts) {
+  Reading reading;
+  reading.probe = "nvidia_smi.csv";
+  reading.host = s.host;
+  reading.text = s.text;
+  const auto table = nvidia_smi::ReadCsv(s.text);
+  if (!table.ok()) return AddDamage(s, facts, "nvidia-smi csv: " + table.error().message);
+  static constexpr std::pair<std::string_view, std::string_view> kColumns[] = {
+      {"ecc.errors.uncorrected.volatile.total", "gpu.ecc_uncorrected"},
+      {"ecc.errors.uncorrected.volatile.dram", "gpu.ecc_uncorrected"},
+      {"temperature.gpu", "gpu.temperature"},
+      {"pcie.link.width.current", "gpu.pcie_width"},
+      {"pcie.link.width.max", "gpu.pcie_width_max"},
+      {"clocks_throttle_reasons.hw_thermal_slowdown", "gpu.throttle_thermal"},
+      {"clocks_event_reasons.hw_thermal_slowdown", "gpu.throttle_thermal"},
+      {"clocks_throttle_reasons.hw_power_brake_slowdown", "gpu.throttle_power_brake"},
+      {"clocks_event_reasons.hw_power_brake_slowdown", "gpu.throttle_power_brake"},
+      {"remapped_rows.pending", "gpu.remap_pending"},
+      {"remapped_rows.failure", "gpu.remap_failed"},
+      {"mig.mode.current", "gpu.mig_mode"}};
+  for (size_t row = 0; row < table->rows.size(); ++row) {
+    const auto index = table->Cell(row, "index");
+    const auto bus = table->Cell(row, "pci.bus_id");
+    const std::string gpu = index ? std::string(*index) : std::to_string(row);
+    std::string line;
+    for (const std::string& cell : table->rows[row]) line += (line.empty() ? "" : ", ") + cell;
+    for (const std::string& cell : table->rows[row])
+      if (nvidia_smi::SaysLost(cell))
+        facts.Add(s.Make("gpu.lost", {{"gpu", gpu}}, s.Where(cell), line));
+    for (const auto& [column, fact] : kColumns) {
+      const auto cell = table->Cell(row, column);
+      if (!cell) continue;
+      std::string value(*cell);
+      if (const auto flag = nvidia_smi::Flag(value); flag && fact != "gpu.mig_mode")
+        value = *flag ? "true" : "false";
+      if ((fact == "gpu.remap_pending" || fact == "gpu.remap_failed") && ParseInt(value).ok())
+        value = value == "0" ? "false" : "true";
+      facts.Add(s.Make(std::string(fact),
+                       {{"gpu", gpu}, {"pci", bus ? std::string(*bus) : ""}, {"value", value}},
+                       s.Where(table->rows[row].front()), line));
+    }
+    const auto width = table->Cell(row, "pcie.link.width.current");
+    const auto most = table->Cell(row, "pcie.link.width.max");
+    if (width && most && *width != *most)
+      facts.Add(s.Make("gpu.pcie_narrow",
+                       {{"gpu", gpu}, {"value", std::string(*width)}, {"max", std::string(*most)}},
+                       s.At(0), line));
+  }
+}
+
+void ReadTopoText(const Section& s, FactStore& facts) {
+  const auto topo = nvidia_smi::ReadTopo(s.text);
+  if (!topo.ok()) return AddDamage(s, facts, "nvidia-smi topo -m: " + topo.error().message);
+  // A GPU whose neighbours it reaches by NVLink except one, or none where others do.
+  std::map<std::string, std::pair<int, int>> links;  // GPU -> NV cells, other cells to GPUs
+  for (const auto& row : topo->rows) {
+    if (!row.name.starts_with("GPU")) continue;
+    for (size_t i = 0; i < row.cells.size() && i < topo->devices.size(); ++i) {
+      if (!topo->devices[i].starts_with("GPU") || row.cells[i] == "X") continue;
+      ++(row.cells[i].starts_with("NV") ? links[row.name].first : links[row.name].second);
+    }
+  }
+  int with = 0;
+  for (const auto& [name, counts] : links) with += counts.first > 0 ? 1 : 0;
+  for (const auto& [name, counts] : links)
+    if (counts.first == 0 && with >= 2)
+      facts.Add(s.Make("nvlink.topology_gap", {{"gpu", name.substr(3)}}, s.Where(name + "\t"),
+                       fmt::format("{} reaches no GPU by NVLink; {} others do", name, with)));
+}
+
+void ReadNvlinkText(const Section& s, FactStore& facts) {
+  std::string gpu;
+  size_t offset = 0;
+  std::map<std::string, int> active, listed;
+  for (const std::string_view line : Split(s.text, '\n')) {
+    const size_t at = offset;
+    offset += line.size() + 1;
+    const auto words = SplitBlank(line);
+    if (words.size() >= 2 && words[0] == "GPU") {
+      gpu = words[1].substr(0, words[1].find(':'));
+    } else if (words.size() >= 3 && words[0] == "Link") {
+      ++listed[gpu];
+      const std::string link(words[1].substr(0, words[1].find(':')));
+      if (Contains(line, "inactive")) {
+        facts.Add(s.Make("nvlink.inactive", {{"gpu", gpu}, {"link", link}}, s.At(at), line));
+      } else if (Contains(line, "GB/s")) {
+        ++active[gpu];
+        if (words[2] == "0" || words[2] == "0.000")
+          facts.Add(s.Make("nvlink.inactive", {{"gpu", gpu}, {"link", link}}, s.At(at), line));
+      } else if (Contains(line, "Error") && words.back() != "0") {
+        const bool number = ParseInt(words.back()).ok();
+        if (number)
+          facts.Add(s.Make("counter.sample",
+                           {{"device", "GPU " + gpu},
+                            {"port", link},
+                            {"name", fmt::format("nvlink {}", words[2])},
+                            {"value", std::string(words.back())},
+                            {"max", "0"},
+                            {"sample", fmt::format("{}:{}", s.file, s.first_line)}},
+                           s.At(at), line));
+      }
+    }
+  }
+  int most = 0;
+  for (const auto& [g, count] : active) most = std::max(most, count);
+  for (const auto& [g, count] : listed)
+    if (active.contains(g) && active[g] < most)
+      facts.Add(
+          s.Make("nvlink.fewer",
+                 {{"gpu", g}, {"value", std::to_string(active[g])}, {"max", std::to_string(most)}},
+                 s.At(0), fmt::format("GPU {}: {} active NVLinks, others {}", g, active[g], most)));
+}
+
+// ---- dcgmi diag, text ----
+
+void ReadDiagText(const Section& s, FactStore& facts) {
+  std::string test;
+  int results = 0;
+  size_t offset = 0;
+  for (const std::string_view line : Split(s.text, '\n')) {
+    const size_t at = offset;
+    offset += line.size() + 1;
+    const auto cells = Split(line, '|');
+    if (cells.size() < 3) continue;
+    const std::string_view name = Trim(cells[1]), value = Trim(cells[2]);
+    if (!name.empty() && name != "Diagnostic" && name != "Warning" && name != "Error") test = name;
+    const bool fail = StartsWith(ToLower(value), "fail");
+    if (StartsWith(ToLower(value), "pass") || fail || StartsWith(ToLower(value), "skip")) ++results;
+    if (fail || ((name == "Warning" || name == "Error") && !value.empty())) {
+      std::string gpu;
+      for (const std::string_view mark : {"GPU: ", "GPU ", "GPU"})
+        if (const size_t g = value.find(mark); g != std::string_view::npos && gpu.empty()) {
+          size_t end = g + mark.size();
+          const size_t begin = end;
+          while (end < value.size() && ((value[end] >= '0' && value[end] <= '9'))) ++end;
+          gpu = value.substr(begin, end - begin);
+        }
+      facts.Add(s.Make(fail ? "dcgm.fail" : "dcgm.warning",
+                       {{"gpu", gpu}, {"test", test}, {"what", std::string(value)}}, s.At(at),
+                       line));
+    }
+  }
+  if (results == 0) AddDamage(s, facts, "dcgmi diag shows no result");
+  if (!Trim(s.text).ends_with('+')) AddDamage(s, facts, "the table of dcgmi diag is cut");
+}
+
+// ---- lspci -vv ----
+
+bool LspciHead(std::string_view line) {
+  size_t i = 0;
+  while (i < line.size() &&
+         (std::isxdigit(static_cast<unsigned char>(line[i])) || line[i] == ':' || line[i] == '.'))
+    ++i;
+  return i >= 7 && i <= 16 && i < line.size() && line[i] == ' ' && Contains(line.substr(0, i), ":");
+}
+
+void ReadLspci(const Section& s, FactStore& facts) {
+  std::string slot, name;
+  int speed_max = 0, width_max = 0;
+  size_t offset = 0;
+  const auto number_after = [](std::string_view line, std::string_view mark) {
+    const size_t at = line.find(mark);
+    if (at == std::string_view::npos) return 0;
+    int value = 0;
+    for (size_t i = at + mark.size(); i < line.size() && line[i] >= '0' && line[i] <= '9'; ++i)
+      value = value * 10 + (line[i] - '0');
+    return value;
+  };
+  for (const std::string_view line : Split(s.text, '\n')) {
+    const size_t at = offset;
+    offset += line.size() + 1;
+    if (LspciHead(line)) {
+      slot = line.substr(0, line.find(' '));
+      name = Shorten(Trim(line.substr(line.find(' '))), 80);
+      speed_max = width_max = 0;
+      if (Contains(line, "(rev ff)"))
+        facts.Add(s.Make("pcie.rev_ff", {{"pci", slot}, {"name", name}}, s.At(at), line));
+    } else if (Contains(line, "LnkCap:")) {
+      speed_max = number_after(line, "Speed ");
+      width_max = number_after(line, "Width x");
+    } else if (Contains(line, "LnkSta:")) {
+      const int width = number_after(line, "Width x"), speed = number_after(line, "Speed ");
+      const bool gpu = Contains(name, "NVIDIA");
+      const bool nic = Contains(name, "Mellanox") || Contains(name, "ConnectX");
+      if (width > 0 && width_max > 0 && width < width_max)
+        facts.Add(s.Make(
+            gpu   ? "gpu.pcie_narrow"
+            : nic ? "nic.pcie_narrow"
+                  : "pcie.narrow",
+            {{"pci", slot}, {"value", std::to_string(width)}, {"max", std::to_string(width_max)}},
+            s.At(at), line));
+      if (nic && speed > 0 && speed < speed_max)
+        facts.Add(s.Make(
+            "nic.pcie_slow",
+            {{"pci", slot}, {"value", std::to_string(speed)}, {"max", std::to_string(speed_max)}},
+            s.At(at), line));
+    } else if (Contains(line, "ACSCtl:") && Contains(line, "ReqRedir+")) {
+      facts.Add(s.Make("pcie.acs_redirect", {{"pci", slot}}, s.At(at), line));
+    } else if (Contains(line, "Unknown header type 7f")) {
+      facts.Add(s.Make("pcie.rev_ff", {{"pci", slot}, {"name", name}}, s.At(at), line));
+    }
+  }
+}
+
+constexpr std::array kGpu = {
+    SectionKind{"nvidia-smi -q", "nvsmi log",
+                [](std::string_view l) { return l.starts_with("=="); },
+                [](std::string_view l) {
+                  return IndentedLine(l) || l.starts_with("GPU ") || l.starts_with("Timestamp") ||
+                         l.starts_with("Driver Version") || l.starts_with("CUDA Version") ||
+                         l.starts_with("Attached GPUs");
+                },
+                ReadSmiQuery},
+    SectionKind{
+        "nvidia-smi", "| nvidia-smi", [](std::string_view) { return true; },
+        [](std::string_view l) { return l.empty() || l[0] == '|' || l[0] == '+' || l[0] == ' '; },
+        ReadSmiTable},
+    SectionKind{"nvidia-smi csv", "pci.bus_id",
+                [](std::string_view l) { return Contains(l, ", ") && !Contains(l, "--"); },
+                [](std::string_view l) { return Contains(l, ", "); }, ReadSmiCsv},
+    SectionKind{"nvidia-smi csv", "index, ",
+                [](std::string_view l) { return l.starts_with("index, "); },
+                [](std::string_view l) { return Contains(l, ", "); }, ReadSmiCsv},
+    SectionKind{"nvidia-smi topo -m", "cpu affinity",
+                [](std::string_view l) { return Contains(l, "GPU0"); },
+                [](std::string_view l) {
+                  return IndentedLine(l) || l.starts_with("GPU") || l.starts_with("NIC") ||
+                         l.starts_with("mlx") || l.starts_with("Legend");
+                },
+                ReadTopoText},
+    SectionKind{"nvidia-smi nvlink", "(uuid: gpu-",
+                [](std::string_view l) { return l.starts_with("GPU "); },
+                [](std::string_view l) { return IndentedLine(l) || l.starts_with("GPU "); },
+                ReadNvlinkText},
+    SectionKind{"dcgmi diag", "| diagnostic ", [](std::string_view) { return true; },
+                [](std::string_view l) { return !l.empty() && (l[0] == '|' || l[0] == '+'); },
+                ReadDiagText},
+    SectionKind{"lspci", "nvidia corporation", LspciHead,
+                [](std::string_view l) { return IndentedLine(l) || LspciHead(l); }, ReadLspci},
+    SectionKind{"lspci", "mellanox technologies", LspciHead,
+                [](std::string_view l) { return IndentedLine(l) || LspciHead(l); }, ReadLspci},
+};
+
+}  // namespace
+
+std::span<const SectionKind> GpuSections() { return kGpu; }
+
+bool ReadXmlDocument(const Section& s, FactStore& facts) {
+  if (!Contains(s.text, "<nvidia_smi_log")) return false;
+  Reading reading;
+  reading.probe = "nvidia_smi.query";
+  reading.host = s.host;
+  reading.text = s.text;
+  size_t seen = 0;
+  std::string why;
+  for (const Observation& o : nvidia_smi::ParseQuery(reading)) {
+    if (const Value* value = o.value()) {
+      ++seen;
+      facts.Add(s.Make(o.fact,
+                       {{"gpu", o.subject.id.substr(o.subject.id.rfind('/') + 1)},
+                        {"subject", o.subject.id},
+                        {"value", FormatValue(*value, Unit::kNone)}},
+                       s.Where(o.excerpt), o.excerpt));
+    } else if (why.empty()) {
+      why = o.unobserved()->detail;
+    }
+  }
+  if (Contains(s.text, "GPU is lost"))
+    facts.Add(s.Make("gpu.lost", {}, s.Where("GPU is lost"), "GPU is lost"));
+  if (seen == 0) AddDamage(s, facts, "nvidia-smi -q -x: " + why);
+  return true;
+}
+
+}  // namespace muster::diagnose

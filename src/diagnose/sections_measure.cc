@@ -1,0 +1,189 @@
+// Measurements: nccl-tests tables and pages of metrics in the Prometheus text form.
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/strings.h"
+#include "diagnose/section.h"
+#include "probes/dcgm_exporter/exposition.h"
+#include "probes/nccl_tests/collective_run.h"
+
+namespace muster::diagnose {
+
+namespace {
+
+void ReadCollective(const Section& s, FactStore& facts) {
+  const auto run = nccl_tests::ParseCollective(s.text);
+  for (const auto& row : run.rows) {
+    for (const auto& half : {row.out_of_place, row.in_place})
+      if (half && half->wrong && *half->wrong > 0)
+        facts.Add(s.Make(
+            "collective.wrong",
+            {{"bytes", std::to_string(row.bytes)}, {"value", fmt::format("{}", *half->wrong)}},
+            s.Where(Trim(row.line)), row.line));
+  }
+  if (run.out_of_bounds && !run.out_of_bounds_ok && *run.out_of_bounds > 0)
+    facts.Add(s.Make("collective.wrong", {{"value", std::to_string(*run.out_of_bounds)}},
+                     s.Where("Out of bounds"),
+                     fmt::format("Out of bounds values : {} FAILED", *run.out_of_bounds)));
+  for (const std::string& failure : run.failures)
+    facts.Add(s.Make("collective.failure", {{"what", failure}}, s.Where(failure), failure));
+  if (!run.damage.empty()) AddDamage(s, facts, "nccl-tests: " + run.damage.front());
+  if (run.ranks.size() > 1) {
+    bool all_zero = true;
+    for (const auto& rank : run.ranks) all_zero = all_zero && rank.rank == 0;
+    if (all_zero)
+      facts.Add(s.Make("collective.copies_of_rank0", {{"ranks", std::to_string(run.ranks.size())}},
+                       s.Where("Rank  0"), "every process says that it is rank 0"));
+  }
+  // The largest row against the best: a plateau that falls off at the top.
+  double best = 0, last = 0;
+  for (const auto& row : run.rows) {
+    last = row.Busbw();
+    best = std::max(best, last);
+  }
+  if (run.rows.size() >= 4 && best > 0 && run.complete()) {
+    const std::string figure = fmt::format("{:.1f}", last);
+    facts.Add(s.Make("collective.busbw",
+                     {{"value", figure},
+                      {"ranks", std::to_string(run.ranks.size())},
+                      {"best", fmt::format("{:.1f}", best)}},
+                     s.Where(Trim(run.rows.back().line)), run.rows.back().line));
+    if (last < 0.5 * best && run.rows.back().bytes >= (1u << 28))
+      facts.Add(s.Make("collective.falls_off",
+                       {{"value", figure}, {"best", fmt::format("{:.1f}", best)}},
+                       s.Where(Trim(run.rows.back().line)), run.rows.back().line));
+  }
+}
+
+// Metrics whose value alone says something; rates need two pages.
+struct MetricRule {
+  std::string_view name, fact;
+};
+constexpr std::array kMetrics = {
+    MetricRule{"DCGM_FI_DEV_XID_ERRORS", "metric.xid"},
+    MetricRule{"DCGM_FI_DEV_ROW_REMAP_FAILURE", "gpu.remap_failed"},
+    MetricRule{"DCGM_FI_DEV_ROW_REMAP_PENDING", "gpu.remap_pending"},
+    MetricRule{"DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", "gpu.ecc_uncorrected"},
+    MetricRule{"DCGM_FI_DEV_GPU_TEMP", "gpu.temperature"},
+    MetricRule{"DCGM_FI_DEV_GPU_UTIL", "metric.gpu_util"},
+    MetricRule{"DCGM_FI_PROF_SM_ACTIVE", "metric.sm_active"},
+    MetricRule{"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", "metric.tensor_active"},
+    MetricRule{"DCGM_FI_DEV_POWER_USAGE", "metric.power"},
+    MetricRule{"DCGM_FI_DEV_CLOCK_THROTTLE_REASONS", "metric.throttle"},
+    MetricRule{"DCGM_FI_DEV_CLOCKS_EVENT_REASONS", "metric.throttle"},
+    MetricRule{"DCGM_FI_DEV_FABRIC_MANAGER_STATUS", "metric.fabric_status"},
+    MetricRule{"vllm:num_preemptions_total", "vllm.preemptions"},
+    MetricRule{"vllm:gpu_cache_usage_perc", "vllm.kv_cache"},
+    MetricRule{"vllm:kv_cache_usage_perc", "vllm.kv_cache"},
+    MetricRule{"vllm:num_requests_waiting", "vllm.waiting"},
+    MetricRule{"vllm:num_requests_running", "vllm.running"},
+    MetricRule{"up", "metric.up"},
+};
+
+void ReadMetrics(const Section& s, FactStore& facts) {
+  struct Gpu {
+    double util = -1, sm = -1, tensor = -1, power = -1;
+    Place at;
+    std::string line;
+  };
+  std::map<std::string, Gpu> gpus;
+  const auto page = dcgm_exporter::ParseExposition(
+      s.text, dcgm_exporter::Dialect::kText004, [&](const dcgm_exporter::Sample& sample) {
+        const size_t offset = static_cast<size_t>(sample.line.data() - s.text.data());
+        for (const MetricRule& rule : kMetrics) {
+          if (sample.name != rule.name) continue;
+          const auto label = [&](std::string_view a, std::string_view b) {
+            const auto* found = sample.Find(a);
+            if (found == nullptr) found = sample.Find(b);
+            return found == nullptr ? std::string() : found->Value();
+          };
+          const std::string gpu = label("gpu", "GPU"), host = label("Hostname", "hostname");
+          if (std::isnan(sample.value) || sample.value >= 9.2e18) {
+            facts.Add(s.Make("metric.blank", {{"name", std::string(rule.name)}, {"gpu", gpu}},
+                             s.At(offset), sample.line));
+            return;
+          }
+          Gpu& g = gpus[host + "/" + gpu];
+          if (rule.fact == "metric.gpu_util") {
+            g.util = sample.value;
+            g.at = s.At(offset);
+            g.line = sample.line;
+          }
+          if (rule.fact == "metric.sm_active") g.sm = sample.value;
+          if (rule.fact == "metric.tensor_active") g.tensor = sample.value;
+          if (rule.fact == "metric.power") g.power = sample.value;
+          std::string value = fmt::format("{}", sample.value);
+          if (rule.fact == "gpu.remap_failed" || rule.fact == "gpu.remap_pending")
+            value = sample.value != 0 ? "true" : "false";
+          Attributes attrs = {{"gpu", gpu},
+                              {"value", value},
+                              {"host", host},
+                              {"instance", label("instance", "instance")}};
+          if (rule.fact == "metric.xid") attrs.emplace_back("code", value);
+          facts.Add(s.Make(std::string(rule.fact), std::move(attrs), s.At(offset), sample.line));
+          if (rule.fact == "metric.throttle") {
+            const auto bits = static_cast<uint64_t>(sample.value < 0 ? 0 : sample.value);
+            if ((bits & 0x60) != 0)
+              facts.Add(s.Make("gpu.throttle_thermal",
+                               {{"gpu", gpu}, {"host", host}, {"value", "true"}}, s.At(offset),
+                               sample.line));
+            if ((bits & 0x80) != 0)
+              facts.Add(s.Make("gpu.throttle_power_brake",
+                               {{"gpu", gpu}, {"host", host}, {"value", "true"}}, s.At(offset),
+                               sample.line));
+          }
+          return;
+        }
+      });
+  for (const auto& [name, g] : gpus) {
+    if (g.util < 0) continue;
+    const Attributes attrs = {{"subject", name},
+                              {"util", fmt::format("{}", g.util)},
+                              {"sm", fmt::format("{}", g.sm)},
+                              {"tensor", fmt::format("{}", g.tensor)}};
+    // Kernels of a collective spin: utilisation 100 with no tensor work and little power.
+    if (g.util >= 99 && g.tensor >= 0 && g.tensor < 0.01 && g.power >= 0 && g.power < 250)
+      facts.Add(s.Make("metric.spinning", attrs, g.at, g.line));
+    else if (g.util > 0 && g.sm >= 0 && g.sm < 0.2)
+      facts.Add(s.Make("metric.starved", attrs, g.at, g.line));
+  }
+  if (page.samples == 0) AddDamage(s, facts, "the page of metrics holds no sample");
+  if (page.truncated) AddDamage(s, facts, "the page of metrics is cut");
+}
+
+bool MetricLine(std::string_view line) {
+  if (line.starts_with("# HELP ") || line.starts_with("# TYPE ") || line.starts_with("# EOF"))
+    return true;
+  size_t i = 0;
+  while (i < line.size() &&
+         (std::isalnum(static_cast<unsigned char>(line[i])) || line[i] == '_' || line[i] == ':'))
+    ++i;
+  return i > 1 && i < line.size() && (line[i] == '{' || line[i] == ' ') &&
+         (line[0] < '0' || line[0] > '9');
+}
+
+bool CollectiveLine(std::string_view line) {
+  if (line.empty() || line[0] == '#' || Contains(line, " NCCL ")) return true;
+  const std::string_view text = Trim(line);
+  return text.empty() || (text[0] >= '0' && text[0] <= '9');
+}
+
+constexpr std::array kMeasure = {
+    SectionKind{"nccl-tests", "# nthread", [](std::string_view l) { return l.starts_with("#"); },
+                CollectiveLine, ReadCollective},
+    SectionKind{"metrics", "# help ", [](std::string_view l) { return l.starts_with("# HELP"); },
+                MetricLine, ReadMetrics},
+    SectionKind{"metrics", "dcgm_fi_",
+                [](std::string_view l) { return l.starts_with("DCGM_FI_") && Contains(l, "{"); },
+                MetricLine, ReadMetrics},
+    SectionKind{"metrics", "vllm:", [](std::string_view l) { return l.starts_with("vllm:"); },
+                MetricLine, ReadMetrics},
+};
+
+}  // namespace
+
+std::span<const SectionKind> MeasureSections() { return kMeasure; }
+
+}  // namespace muster::diagnose

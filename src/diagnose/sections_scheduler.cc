@@ -1,0 +1,201 @@
+// Tables of kubectl and Slurm. What they say in words (reasons, messages) is matched line by line
+// by the catalogue; here is what needs the columns: a gang that is half placed, nodes that are
+// away.
+#include <array>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "base/strings.h"
+#include "diagnose/section.h"
+
+namespace muster::diagnose {
+
+namespace {
+
+// Columns of a table by the place where their heads begin; cells may hold single blanks.
+struct Columns {
+  std::vector<std::pair<std::string, size_t>> heads;
+  std::string Cell(std::string_view line, std::string_view head) const {
+    for (size_t i = 0; i < heads.size(); ++i) {
+      if (heads[i].first != head || heads[i].second >= line.size()) continue;
+      const size_t end = i + 1 < heads.size() ? heads[i + 1].second : line.size();
+      return std::string(Trim(line.substr(heads[i].second, end - heads[i].second)));
+    }
+    return "";
+  }
+};
+
+Columns HeadsOf(std::string_view line) {
+  Columns columns;
+  for (size_t i = 0; i < line.size();) {
+    while (i < line.size() && line[i] == ' ') ++i;
+    const size_t begin = i;
+    // One blank belongs to a head ("NOMINATED NODE"); two end it.
+    while (i < line.size() && !(line[i] == ' ' && (i + 1 >= line.size() || line[i + 1] == ' ')))
+      ++i;
+    if (i > begin) columns.heads.emplace_back(std::string(line.substr(begin, i - begin)), begin);
+  }
+  return columns;
+}
+
+// "train" of "train-0", "train-7ttc7", "ns/train-worker-3": a gang is told by what its names share.
+std::string GangOf(std::string_view pod) {
+  const size_t dash = pod.rfind('-');
+  return std::string(dash == std::string_view::npos ? pod : pod.substr(0, dash));
+}
+
+void ReadPods(const Section& s, FactStore& facts) {
+  const auto lines = Lines(s.text);
+  const Columns columns = HeadsOf(lines.front());
+  struct Gang {
+    int running = 0, pending = 0, failed = 0, done = 0;
+    std::string line;
+  };
+  std::map<std::string, Gang> gangs;
+  size_t number = 0;
+  for (const std::string_view line : lines) {
+    if (number++ == 0 || Trim(line).empty()) continue;
+    const auto words = SplitBlank(line);
+    if (words.size() < 4) continue;
+    const size_t name_at = columns.heads.front().first == "NAMESPACE" ? 1 : 0;
+    const std::string name(words[name_at]);
+    const std::string status(words[name_at + 2]);
+    const Place at{s.file, s.first_line + number - 1};
+    Gang& gang = gangs[GangOf(name)];
+    if (status == "Running") ++gang.running;
+    if (status == "Completed" || status == "Succeeded") ++gang.done;
+    if (status == "Pending" || status == "ContainerCreating" || StartsWith(status, "Init:")) {
+      ++gang.pending;
+      gang.line = line;
+    }
+    facts.Add(
+        s.Make("pod.status",
+               {{"pod", name}, {"status", status}, {"restarts", std::string(words[name_at + 3])}},
+               at, line));
+  }
+  for (const auto& [name, gang] : gangs) {
+    if (gang.running > 0 && gang.pending > 0)
+      facts.Add(s.Make("pod.gang_partial",
+                       {{"gang", name},
+                        {"running", std::to_string(gang.running)},
+                        {"pending", std::to_string(gang.pending)}},
+                       s.Where(gang.line), gang.line));
+    else if (gang.pending > 1)
+      facts.Add(s.Make("pod.gang_pending",
+                       {{"gang", name}, {"pending", std::to_string(gang.pending)}},
+                       s.Where(gang.line), gang.line));
+  }
+}
+
+void ReadNodes(const Section& s, FactStore& facts) {
+  for (const std::string_view line : Lines(s.text)) {
+    const auto words = SplitBlank(line);
+    if (words.size() < 4 || words[0] == "NAME") continue;
+    facts.Add(s.Make("kube.node",
+                     {{"host", std::string(words[0])}, {"status", std::string(words[1])}},
+                     s.Where(line), line));
+  }
+}
+
+std::string ValueOf(std::string_view text, std::string_view key) {
+  const std::string mark = std::string(key) + "=";
+  for (size_t at = text.find(mark); at != std::string_view::npos; at = text.find(mark, at + 1)) {
+    if (at > 0 && text[at - 1] != ' ' && text[at - 1] != '\n' && text[at - 1] != '\t') continue;
+    std::string_view rest = text.substr(at + mark.size());
+    const size_t end = key == "Reason" ? rest.find_first_of("\n[") : rest.find_first_of(" \n\t");
+    return std::string(Trim(rest.substr(0, end)));
+  }
+  return "";
+}
+
+void ReadScontrolNodes(const Section& s, FactStore& facts) {
+  size_t at = 0;
+  while (at < s.text.size()) {
+    size_t next = s.text.find("\nNodeName=", at + 1);
+    if (next == std::string::npos) next = s.text.size();
+    const std::string_view record = std::string_view(s.text).substr(at, next - at);
+    const std::string name = ValueOf(record, "NodeName"), state = ValueOf(record, "State");
+    const size_t state_at = record.find("State=");
+    if (!name.empty() && !state.empty())
+      facts.Add(s.Make(
+          "slurm.node", {{"host", name}, {"state", state}, {"reason", ValueOf(record, "Reason")}},
+          s.At(at + (state_at == std::string_view::npos ? 0 : state_at)),
+          fmt::format("NodeName={} State={} Reason={}", name, state, ValueOf(record, "Reason"))));
+    at = next == s.text.size() ? next : next + 1;
+  }
+}
+
+void ReadSinfo(const Section& s, FactStore& facts) {
+  const auto lines = Lines(s.text);
+  const std::string_view head = lines.front();
+  const auto heads = SplitBlank(head);
+  const auto index_of = [&](std::string_view name) {
+    for (size_t i = 0; i < heads.size(); ++i)
+      if (heads[i] == name) return static_cast<int>(i);
+    return -1;
+  };
+  const int state = index_of("STATE"), nodes = index_of("NODELIST"), job = index_of("JOBID");
+  const Columns columns = HeadsOf(head);
+  for (size_t n = 1; n < lines.size(); ++n) {
+    const auto words = SplitBlank(lines[n]);
+    const Place at{s.file, s.first_line + n};
+    if (job >= 0) {  // squeue
+      const size_t open = lines[n].rfind('('), close = lines[n].rfind(')');
+      if (open == std::string_view::npos || close == std::string_view::npos || close < open)
+        continue;
+      if (words.size() > static_cast<size_t>(job))
+        facts.Add(s.Make("slurm.job",
+                         {{"job", std::string(words[static_cast<size_t>(job)])},
+                          {"reason", std::string(lines[n].substr(open + 1, close - open - 1))}},
+                         at, lines[n]));
+      continue;
+    }
+    if (state >= 0 && nodes >= 0 && words.size() > static_cast<size_t>(std::max(state, nodes)))
+      facts.Add(s.Make("slurm.node",
+                       {{"host", std::string(words[static_cast<size_t>(nodes)])},
+                        {"state", std::string(words[static_cast<size_t>(state)])},
+                        {"reason", columns.Cell(lines[n], "REASON")}},
+                       at, lines[n]));
+    else if (heads.front() == "REASON" && words.size() >= 4 &&
+             words[words.size() - 2].find('T') != std::string_view::npos)
+      facts.Add(s.Make("slurm.node",
+                       {{"host", std::string(words.back())},
+                        {"state", "DRAIN"},
+                        {"reason", columns.Cell(lines[n], "REASON")}},
+                       at, lines[n]));
+  }
+}
+
+bool NotBlank(std::string_view line) { return !Trim(line).empty() && line[0] != '$'; }
+
+constexpr std::array kScheduler = {
+    SectionKind{"kubectl get pods", "restarts",
+                [](std::string_view l) {
+                  return Contains(l, "NAME") && Contains(l, "READY") && Contains(l, "STATUS");
+                },
+                NotBlank, ReadPods},
+    SectionKind{"kubectl get nodes", "roles",
+                [](std::string_view l) {
+                  return l.starts_with("NAME") && Contains(l, "STATUS") && Contains(l, "VERSION");
+                },
+                NotBlank, ReadNodes},
+    SectionKind{"scontrol show node",
+                "nodename=", [](std::string_view l) { return l.starts_with("NodeName="); },
+                [](std::string_view l) {
+                  return l.empty() || l[0] == ' ' || l[0] == '\t' || l.starts_with("NodeName=");
+                },
+                ReadScontrolNodes},
+    SectionKind{"sinfo", "nodelist",
+                [](std::string_view l) {
+                  return Contains(l, "NODELIST") && !Contains(l, "=") &&
+                         (Contains(l, "STATE") || Contains(l, "REASON") || Contains(l, "JOBID"));
+                },
+                NotBlank, ReadSinfo},
+};
+
+}  // namespace
+
+std::span<const SectionKind> SchedulerSections() { return kScheduler; }
+
+}  // namespace muster::diagnose

@@ -1,0 +1,23 @@
+// For tests: the golden cases of captures/, read and diagnosed as the command would.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "diagnose/diagnosis.h"
+
+namespace muster::diagnose::testing {
+
+struct Case {
+  std::string name, outcome, cause, provenance, source;
+  std::vector<std::pair<std::string, std::string>> files;  // name, bytes
+};
+// Sorted by name; none when the folder is not there. `folder` is relative to the source tree.
+std::vector<Case> ReadCases(const std::string& folder);
+// Compressed inputs are left to the command's own tests: nothing here unpacks.
+Diagnosis DiagnoseCase(const Case& c);
+Diagnosis DiagnoseText(const std::string& text);
+std::string OutcomeName(const Diagnosis& d);
+
+}  // namespace muster::diagnose::testing
