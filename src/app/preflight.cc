@@ -259,7 +259,7 @@ class Flight {
                .timeout = 30s});
           answer = FromReading(written, "writing failed");
           const Reading gone = ReadCommand(ports, "preflight.checkpoint",
-                                           {.argv = {"rm", "-f", file}, .timeout = 20s});
+                                           {.argv = {"unlink", file}, .timeout = 20s});
           if (answer.level != Level::kPass) return answer;
           if (gone.fault || gone.exit_code != 0)
             return {Level::kUnknown, fmt::format("{} was written and could not be removed", file)};

@@ -295,9 +295,11 @@ TEST(Commands, CompletionsAndManualKnowEveryCommand) {
   for (const char* line : {"completion bash", "completion zsh", "completion fish", "man"}) {
     const Said said = Ask(machine, std::string(line));
     EXPECT_EQ(said.code, 0);
+    std::string out = said.out;
+    std::erase(out, '\\');  // the manual writes a hyphen as \-
     for (const Command& command : Commands()) {
       for (const std::string_view word : SplitBlank(command.name))
-        EXPECT_THAT(said.out, HasSubstr(std::string(word))) << line;
+        EXPECT_THAT(out, HasSubstr(std::string(word))) << line;
     }
   }
 }

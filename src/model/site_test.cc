@@ -31,7 +31,8 @@ TEST(Site, AClusterOfHgxNodesHasAllThatGoesWithIt) {
 TEST(Site, AWorkstationHasNoFabricFeatures) {
   Site site = SiteOf("nodes=1,gpus=1,leaves=0,model=NVIDIA RTX 6000 Ada");
   site.kind = SiteKind::kHost;
-  EXPECT_THAT(site.Features(), ElementsAre("gpus", "host", "nvidia", "training", "workstation"));
+  EXPECT_THAT(site.Features(),
+              ElementsAre("gpus", "host", "nvidia", "training", "training_reports", "workstation"));
 }
 
 TEST(Site, EthernetIsRoceAndNotInfiniBand) {

@@ -1,6 +1,6 @@
-// What preflight asks of a lab node: names (getent) and a folder that can be written (df, dd, rm).
-// Nothing is written anywhere: the answers follow from the faults that are in. Forms: glibc 2.36,
-// coreutils 9.1.
+// What preflight asks of a lab node: names (getent) and a folder that can be written (df, dd,
+// unlink). Nothing is written anywhere: the answers follow from the faults that are in. Forms:
+// glibc 2.36, coreutils 9.1.
 #include <fmt/format.h>
 
 #include "backend/lab/tool_table.h"
@@ -56,12 +56,16 @@ CommandResult Dd(const ToolCall& call) {
   return {0, false, false, {}, "8+0 records in\n8+0 records out\n8388608 bytes copied\n", {}};
 }
 
-CommandResult Rm(const ToolCall&) { return Printed(""); }
+// Only what preflight wrote: a lab host has no rm.
+CommandResult Unlink(const ToolCall& call) {
+  if (call.args.size() == 1 && Contains(call.args[0], "/.muster-preflight-")) return Printed("");
+  return Complained("unlink: cannot unlink: Operation not permitted\n");
+}
 
 }  // namespace
 
 std::span<const Tool> PathTools() {
-  static constexpr Tool kTools[] = {{"getent", Getent}, {"df", Df}, {"dd", Dd}, {"rm", Rm}};
+  static constexpr Tool kTools[] = {{"getent", Getent}, {"df", Df}, {"dd", Dd}, {"unlink", Unlink}};
   return kTools;
 }
 

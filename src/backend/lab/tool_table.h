@@ -20,7 +20,7 @@ std::span<const Tool> PlainTools();
 // dpkg-query, ofed_info, nvidia-ctk; /etc/os-release.
 std::span<const Tool> SoftwareTools();
 std::span<const LabFile> SoftwareFiles();
-// getent, df, dd, rm.
+// getent, df, dd, unlink.
 std::span<const Tool> PathTools();
 
 }  // namespace muster::lab
