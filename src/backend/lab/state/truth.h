@@ -48,8 +48,8 @@ struct NodeTruth {
               cuda_version = "12.8";
   std::string fabric_manager_version = "570.211.01", kernel = "6.8.0-87-generic",
               ofed_version = "MLNX_OFED_LINUX-24.10-2.1.8.0";
-  std::string os_version = "22.04.5", dcgm_version = "4.2.3",
-              container_toolkit_version = "1.18.0", containerd_version = "1.7.28";
+  std::string os_version = "22.04.5", dcgm_version = "4.2.3", container_toolkit_version = "1.18.0",
+              containerd_version = "1.7.28";
   std::string hca_firmware = "28.43.2026", boot_id;
   bool fabric_manager_running = true, peermem_loaded = true;
   Duration clock_offset{};
