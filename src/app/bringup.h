@@ -12,6 +12,7 @@
 #include "app/proofs.h"
 #include "app/site_file.h"
 #include "app/site_state.h"
+#include "backend/actuator.h"
 #include "catalogue/catalogue.h"
 
 namespace muster {
@@ -25,7 +26,8 @@ struct SiteContext {
   std::unique_ptr<Hosts> hosts;
   std::unique_ptr<Jobs> jobs;
   std::unique_ptr<Endpoints> endpoints;
-  std::vector<std::string> own_training = {};  // ProofContext::own_training
+  std::vector<std::string> own_training = {};    // ProofContext::own_training
+  std::unique_ptr<Actuator> actuator = nullptr;  // nothing: this kind of site is only looked at
 
   const Site& site() const { return file->site; }
 };

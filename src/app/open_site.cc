@@ -8,6 +8,7 @@
 #include "app/site_endpoints.h"
 #include "backend/host/host_jobs.h"
 #include "backend/host/host_site.h"
+#include "backend/lab/lab_actuator.h"
 #include "backend/lab/lab_endpoints.h"
 #include "backend/lab/lab_hosts.h"
 #include "backend/lab/lab_jobs.h"
@@ -27,6 +28,7 @@ Status OpenLab(SiteContext& context, const OpenOptions& options) {
       state, context.world, lab::LabJobsOptions{.self_binary = options.self_binary});
   context.endpoints =
       std::make_unique<lab::LabEndpoints>(context.world, folder, options.self_binary);
+  context.actuator = std::make_unique<lab::LabActuator>(context.world, folder);
   context.hosts = std::make_unique<lab::LabHosts>(
       std::move(state), context.world,
       lab::LabHostsOptions{options.self_binary, options.modelled_telemetry});

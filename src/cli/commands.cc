@@ -23,9 +23,11 @@
 #include "cli/lint/lint.h"
 #include "cli/man/man.h"
 #include "cli/nccl_profile/nccl_profile.h"
+#include "cli/node/node.h"
 #include "cli/output.h"
 #include "cli/pool/pool.h"
 #include "cli/preflight/preflight.h"
+#include "cli/runbook/runbook.h"
 #include "cli/sched/plot.h"
 #include "cli/sched/replay.h"
 #include "cli/sched/sched.h"
@@ -85,6 +87,22 @@ constexpr std::array kCommands = {
     Command{"sched whatif", "Schedule", "When a job would start if something changed", SchedWhatIf},
     Command{"sched bench", "Schedule", "How fast the core decides on this machine", SchedBench},
     Command{"why", "Schedule", "Why a job waits, and what would start it", WhyPending},
+    Command{"runbook list", "Repair", "The runbooks there are", RunbookList},
+    Command{"runbook show", "Repair", "What one does, proves, limits and takes back", RunbookShow},
+    Command{"runbook plan", "Repair", "What would be done to what; nothing is done", RunbookPlan},
+    Command{"runbook run", "Repair", "Do a plan, under a journal", RunbookRunPlan},
+    Command{"runbook status", "Repair", "The runs of this site, or where one stands",
+            RunbookStatus},
+    Command{"runbook approve", "Repair", "A person's word for a step of a run", RunbookApprove},
+    Command{"runbook pause", "Repair", "A run begins nothing more", RunbookPause},
+    Command{"runbook resume", "Repair", "Go on with a run", RunbookResume},
+    Command{"runbook rollback", "Repair", "Take a run back", RunbookRollback},
+    Command{"runbook journal", "Repair", "What a run wrote down", RunbookJournal},
+    Command{"runbook ticket", "Repair", "The RMA ticket of a run's target", RunbookTicket},
+    Command{"node list", "Repair", "Who holds which node, why, until when", NodeList},
+    Command{"node cordon", "Repair", "Nothing new on a node", NodeCordon},
+    Command{"node drain", "Repair", "Cordon, and let the work end", NodeDrain},
+    Command{"node return", "Repair", "Back to work, through a proof", NodeReturn},
     Command{"lab create", "Lab", "Make a cluster that is played on this machine", LabCreate},
     Command{"lab inject", "Lab", "Put a fault into it", LabInjectFault},
     Command{"lab heal", "Lab", "Take faults out", LabHealFaults},

@@ -121,7 +121,7 @@ class Engine {
                  std::string evidence);
   Acted Failed(int target, const ProgramStep* step, std::string why);
   Acted Climb(int target, int cursor, std::string why);
-  Acted WayBack(int target, std::string why);
+  Acted WayBack(int target, std::string why, bool still_faulty = false);
   Acted Later(int target, std::string why);
   Order OrderOf(int target, const ProgramStep& step) const;
   Acted EndOfProgram(int target);

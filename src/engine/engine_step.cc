@@ -432,15 +432,17 @@ Engine::Acted Engine::Failed(int index, const ProgramStep* step, std::string why
         return Climb(index, static_cast<int>(i), why);
     }
   }
-  return WayBack(index, why);
+  return WayBack(index, why, step->rung != Rung::kNone);
 }
 
-Engine::Acted Engine::WayBack(int index, std::string why) {
+Engine::Acted Engine::WayBack(int index, std::string why, bool still_faulty) {
   const TargetState& state = state_.targets[static_cast<size_t>(index)];
   if (!state.held && !state.touched)
     return End_(index, why == kNoLongerStands ? End::kStale : End::kReleased, why);
   Entry entry = For(EntryType::kRollback, index);
-  entry.way = state.touched ? Way::kSpec : Way::kRelease;
+  // Untouched it is released, unless a ladder has come to its end: the fault is then known to
+  // stand.
+  entry.way = state.touched || still_faulty ? Way::kSpec : Way::kRelease;
   entry.detail = std::move(why);
   TRY_VOID(Write(std::move(entry), Log::Need::kDurable));
   live_[static_cast<size_t>(index)].program_made = false;

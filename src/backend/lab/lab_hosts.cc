@@ -50,7 +50,7 @@ class NodeFiles final : public Files {
       : state_(state), node_(node), base_(base) {}
 
   Result<std::string> Read(const std::string& path, uint64_t limit) override {
-    if (auto down = Unreachable(state_, node_)) return Fail(std::move(*down));
+    if (auto down = Unreachable(state_, node_, base_.clock.Now())) return Fail(std::move(*down));
     const LabFile* file = FindLabFile(path);
     if (file == nullptr || file->read == nullptr) return Fail(NoSuchFile(path));
     auto text = file->read(state_, node_, path, base_.clock.Now());
@@ -59,7 +59,7 @@ class NodeFiles final : public Files {
     return text;
   }
   Result<std::vector<FileInfo>> List(const std::string& folder) override {
-    if (auto down = Unreachable(state_, node_)) return Fail(std::move(*down));
+    if (auto down = Unreachable(state_, node_, base_.clock.Now())) return Fail(std::move(*down));
     const LabFile* file = FindLabFile(folder);
     if (file == nullptr || file->list == nullptr) return Fail(NoSuchFile(folder));
     const TimePoint now = base_.clock.Now();
@@ -74,7 +74,7 @@ class NodeFiles final : public Files {
     return infos;
   }
   Result<FileInfo> Stat(const std::string& path) override {
-    if (auto down = Unreachable(state_, node_)) return Fail(std::move(*down));
+    if (auto down = Unreachable(state_, node_, base_.clock.Now())) return Fail(std::move(*down));
     const LabFile* file = FindLabFile(path);
     if (file == nullptr) return Fail(NoSuchFile(path));
     const std::string name(BaseName(path));
@@ -109,7 +109,7 @@ class NodeProcesses final : public Processes {
       : state_(state), node_(node), files_(files), base_(base) {}
 
   Result<CommandResult> Run(const Command& command) override {
-    if (auto down = Unreachable(state_, node_)) return Fail(std::move(*down));
+    if (auto down = Unreachable(state_, node_, base_.clock.Now())) return Fail(std::move(*down));
     if (command.argv.empty()) return Fail(Code::kInvalid, "an empty command");
     const std::string_view program = BaseName(command.argv[0]);
     // Lab users are root.
@@ -189,7 +189,7 @@ class NodeHttp final : public Http {
       : state_(state), node_(node), base_(base) {}
 
   Result<HttpResponse> Do(const HttpRequest& request) override {
-    if (auto down = Unreachable(state_, node_)) return Fail(std::move(*down));
+    if (auto down = Unreachable(state_, node_, base_.clock.Now())) return Fail(std::move(*down));
     if (!Contains(request.url, ":9400/")) {
       return Fail(Code::kUnavailable,
                   fmt::format("{}: connection refused", Printable(request.url)));

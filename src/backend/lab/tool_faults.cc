@@ -63,8 +63,10 @@ std::string Garbage(uint64_t seed) {
 
 }  // namespace
 
-std::optional<Error> Unreachable(const LabState& state, const Node& node) {
-  if (!state.Has("unreachable", NodeSubject(node.name))) return std::nullopt;
+std::optional<Error> Unreachable(const LabState& state, const Node& node, TimePoint now) {
+  const auto ops = state.ops.find(node.name);
+  const bool boots = ops != state.ops.end() && now < ops->second.back_at;
+  if (!boots && !state.Has("unreachable", NodeSubject(node.name))) return std::nullopt;
   Error error = Fail(Code::kUnavailable,
                      fmt::format("ssh: connect to host {} port 22: No route to host", node.name))
                     .value();

@@ -12,8 +12,9 @@
 
 namespace muster::lab {
 
-// What ssh would say of a host that is not there; nothing while it answers.
-std::optional<Error> Unreachable(const LabState& state, const Node& node);
+// What ssh would say of a host that is not there, or that reboots just now; nothing while it
+// answers.
+std::optional<Error> Unreachable(const LabState& state, const Node& node, TimePoint now);
 
 // What comes instead of running the tool at all (a hang, a refusal); nothing when it runs.
 std::optional<CommandResult> InsteadOf(const LabState& state, const Node& node,

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backend/lab/state/index.h"
+#include "backend/lab/state/ops_json.h"
 #include "base/strings.h"
 #include "world/random.h"
 
@@ -81,6 +82,7 @@ Result<LabState> FromJson(const nlohmann::json& json) {
     TRY(Fault read, FaultFromJson(state, fault));
     state.faults.push_back(std::move(read));
   }
+  if (json.contains("ops")) TRY_VOID(OpsFromJson(json.at("ops"), state));
   return state;
 }
 
@@ -159,6 +161,7 @@ Status SaveLab(Files& files, const LabState& state) {
                          {"created", FormatTime(state.created)},
                          {"faults", nlohmann::json::array()}};
   for (const Fault& fault : state.faults) json["faults"].push_back(ToJson(fault));
+  if (nlohmann::json ops = OpsToJson(state); !ops.empty()) json["ops"] = std::move(ops);
   TRY_VOID(files.MakeFolders(state.folder));
   return files.WriteAtomic(state.folder + "/lab.json", json.dump(2) + "\n");
 }

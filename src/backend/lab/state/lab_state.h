@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/lab/state/ops.h"
 #include "base/time.h"
 #include "model/cluster.h"
 #include "model/subject.h"
@@ -40,6 +41,7 @@ struct LabState {
   std::vector<Fault> faults;
   std::string folder;  // where the lab keeps its files ("" in tests that need none)
   std::shared_ptr<const LabIndex> index;
+  std::map<std::string, NodeOps, std::less<>> ops;  // by node; absent: nothing was done to it
 
   const Fault* Find(std::string_view kind, const Subject& on) const;
   bool Has(std::string_view kind, const Subject& on) const { return Find(kind, on) != nullptr; }
@@ -50,6 +52,8 @@ struct LabState {
 // What the lab calls the things that the cluster's parts list does not name.
 inline constexpr std::string_view kLabSite = "lab", kLabFabric = "fabric", kLabGang = "train",
                                   kLabEndpoint = "openai";
+// The driver that its nodes are made with.
+inline constexpr std::string_view kLabDriver = "570.211.01";
 std::vector<std::string> LabBudgets();                    // power, cooling, weight
 std::vector<std::string> LabPdus(const LabState& state);  // pdu00.., one for each rack
 

@@ -13,12 +13,23 @@ constexpr std::string_view kOtherDriver = "570.172.08";
 
 NodeTruth NodeNow(const LabState& state, const Node& node, TimePoint now) {
   NodeTruth truth;
-  truth.boot_id = DrawUuid(state, node.name, "boot");
+  const auto found = state.ops.find(node.name);
+  const NodeOps* ops = found == state.ops.end() ? nullptr : &found->second;
+  const int boots = ops == nullptr ? 0 : ops->boots;
+  truth.boot_id =
+      DrawUuid(state, node.name, boots == 0 ? std::string("boot") : fmt::format("boot{}", boots));
   // Nodes came up some hours before the lab was made, not all in one minute.
   truth.uptime = (now - state.created) + std::chrono::hours(20) +
                  FromSeconds(1800 * Draw(state, node.name, "uptime"));
+  if (boots > 0) truth.uptime = now - ops->booted_at;
+  if (ops != nullptr && !ops->driver.empty()) {
+    truth.driver_version = ops->driver;
+    truth.loaded_driver_version = ops->loaded_driver.empty() ? ops->driver : ops->loaded_driver;
+  }
+  if (ops != nullptr && !ops->fabric_manager.empty())
+    truth.fabric_manager_version = ops->fabric_manager;
   const Subject subject = NodeSubject(node.name);
-  truth.reachable = !state.Has("unreachable", subject);
+  truth.reachable = !state.Has("unreachable", subject) && (ops == nullptr || now >= ops->back_at);
   if (state.Has("driver_mismatch", subject)) {
     truth.driver_version = truth.loaded_driver_version = truth.fabric_manager_version =
         kOtherDriver;
@@ -30,7 +41,8 @@ NodeTruth NodeNow(const LabState& state, const Node& node, TimePoint now) {
     truth.os_version = "22.04.4";
     truth.container_toolkit_version = "1.17.4";
   }
-  truth.fabric_manager_running = !state.Has("fabric_manager_down", subject);
+  truth.fabric_manager_running = !state.Has("fabric_manager_down", subject) &&
+                                 (ops == nullptr || !ops->stopped.contains("nvidia-fabricmanager"));
   truth.peermem_loaded = !state.Has("peermem_missing", subject);
   if (const Fault* fault = state.Find("clock_skew", subject)) {
     truth.clock_offset = FromSeconds(Setting(*fault, "seconds"));

@@ -1,0 +1,312 @@
+#include "app/runbooks.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "app/site_looker.h"
+#include "base/strings.h"
+#include "catalogue/catalogue.h"
+#include "plan/templates.h"
+
+namespace muster {
+
+namespace {
+
+std::vector<std::string> Codes() {
+  std::vector<std::string> codes;
+  if (const auto catalogue = LoadEmbedded(); catalogue.ok()) {
+    for (const Criterion& criterion : (*catalogue)->criteria) codes.push_back(criterion.code);
+  }
+  return codes;
+}
+
+Result<Subject> TargetFrom(const Runbook& book, const std::string& text) {
+  const size_t slash = text.find('/');
+  if (book.on == SubjectKind::kNode && slash == std::string::npos) return NodeSubject(text);
+  if (book.on == SubjectKind::kGpu && slash != std::string::npos)
+    return Subject{SubjectKind::kGpu, text};
+  return Fail(
+      Code::kInvalid,
+      fmt::format("--on {}: {} is planned for a {}, expected {}", Printable(text), book.id,
+                  ToString(book.on), book.on == SubjectKind::kGpu ? "node-07/gpu3" : "node-07"));
+}
+
+// UUID and serial of the GPUs that are looked at, and the nodes themselves.
+std::map<std::string, std::string> Identities(SiteContext& site, const std::vector<Subject>& on) {
+  std::map<std::string, std::string> identity;
+  std::vector<std::string> nodes;
+  for (const Subject& subject : on) nodes.emplace_back(subject.Host());
+  for (const Subject& subject : on) {
+    if (subject.kind == SubjectKind::kNode) identity[subject.ToString()] = subject.id;
+  }
+  if (on.empty() || on.front().kind != SubjectKind::kGpu) return identity;
+  SilentProgress silent;
+  const Observations seen = LookAtGate(site, 3, nodes, "plan", false, false, silent).All();
+  std::map<std::string, std::string> serials;
+  for (const Observation& o : seen) {
+    if (o.value() == nullptr) continue;
+    if (o.fact == "gpu.uuid") identity[o.subject.ToString()] = FormatValue(*o.value(), o.unit);
+    if (o.fact == "gpu.serial") serials[o.subject.ToString()] = FormatValue(*o.value(), o.unit);
+  }
+  for (auto& [subject, id] : identity) {
+    if (const auto serial = serials.find(subject); serial != serials.end())
+      id += " " + serial->second;
+  }
+  return identity;
+}
+
+Result<Actuator*> ActuatorOf(SiteContext& site) {
+  if (site.actuator != nullptr) return site.actuator.get();
+  return Fail(Code::kInvalid,
+              fmt::format("a site of type {} can be looked at, not acted on, by this "
+                          "binary",
+                          ToString(site.site().kind)));
+}
+
+std::vector<Subject> TargetsOf(const Plan& plan) {
+  std::vector<Subject> on;
+  for (const PlannedTarget& target : plan.targets) on.push_back(target.on);
+  return on;
+}
+
+}  // namespace
+
+Result<std::vector<KnownRunbook>> KnownRunbooks(Files& files, const std::string& site_folder) {
+  std::vector<KnownRunbook> known;
+  TRY(std::vector<Runbook> books, LoadEmbeddedRunbooks());
+  for (Runbook& book : books) {
+    const std::string name = book.file.substr(std::string("catalogue/").size());
+    known.push_back({book, std::string(FindEmbedded(name).value_or("")), false});
+  }
+  if (site_folder.empty()) return known;
+  const auto own = files.List(site_folder + "/runbooks");
+  if (!own.ok() && own.error().code == Code::kNotFound) return known;
+  if (!own.ok()) return Fail(own.error());
+  const auto codes = Codes();
+  for (const FileInfo& info : *own) {
+    if (!EndsWith(info.name, ".yaml")) continue;
+    const std::string path = site_folder + "/runbooks/" + info.name;
+    TRY(const std::string text, files.Read(path, 1 << 20));
+    TRY(Runbook book, ParseRunbook(text, path, codes));
+    std::erase_if(known, [&](const KnownRunbook& k) { return k.book.id == book.id; });
+    known.push_back({std::move(book), text, true});
+  }
+  return known;
+}
+
+Result<KnownRunbook> FindRunbook(Files& files, const std::string& site_folder,
+                                 const std::string& id) {
+  TRY(const auto known, KnownRunbooks(files, site_folder));
+  std::vector<std::string> ids;
+  for (const KnownRunbook& k : known) {
+    if (EqualsIgnoreCase(k.book.id, id) || EqualsIgnoreCase(k.book.slug, id)) return k;
+    ids.push_back(k.book.id);
+    ids.push_back(k.book.slug);
+  }
+  const auto near = Nearest(id, ids);
+  return Fail(Code::kNotFound, fmt::format("there is no runbook {}{}", Printable(id),
+                                           near ? "; did you mean " + *near + "?"
+                                                : "; muster runbook list shows them"));
+}
+
+Result<Plan> PlanRunbook(SiteContext& site, const KnownRunbook& known, const PlanOptions& options,
+                         const OpenOptions& open) {
+  TRY(Actuator* const actuator, ActuatorOf(site));
+  PlanRequest request;
+  request.site = site.site().name;
+  request.by = options.by;
+  request.now = std::chrono::floor<std::chrono::milliseconds>(site.world.clock.Now());
+  request.inputs = options.inputs;
+  request.at_once = options.at_once;
+  for (const std::string& text : options.on) {
+    TRY(Subject on, TargetFrom(known.book, text));
+    if (site.site().cluster.FindNode(on.Host()) == nullptr)
+      return Fail(Code::kInvalid, fmt::format("the site has no node {}", Printable(on.Host())));
+    request.on.push_back(std::move(on));
+  }
+  TRY(const Actuator::Fleet fleet, actuator->ReadFleet());
+  const auto identity = Identities(site, request.on);
+  std::map<std::string, std::vector<RunningJob>> jobs;
+  std::map<std::pair<std::string, std::string>, std::string> skip;
+  SiteLooker looker(site.paths.site_file, site.world, open, "plan", "");
+  for (const Subject& on : request.on) {
+    const std::string node(on.Host());
+    if (!jobs.contains(node)) {
+      TRY(jobs[node], actuator->JobsOn(node));
+    }
+    const auto id = identity.find(on.ToString());
+    const TemplateValues values =
+        ValuesFor(on, id == identity.end() ? "" : id->second, options.inputs);
+    for (const StepSpec& step : known.book.steps) {
+      std::string why;
+      for (const Check& check : step.skip_when) {
+        const engine::Looked looked = looker.Look(check, on, values);
+        const bool holds = looked.level == (check.wants_pass ? Level::kPass : Level::kFail);
+        if (!holds) {
+          why.clear();
+          break;
+        }
+        why += (why.empty() ? "" : "; ") + check.ToString();
+      }
+      if (!why.empty()) skip[{on.ToString(), step.id}] = why;
+    }
+  }
+  const Origin evidence = std::max(looker.origin(), site.hosts->origin());
+  const PlanFacts facts{site.site().cluster, fleet,   std::move(jobs), identity,
+                        std::move(skip),     evidence};
+  return MakePlan(known.book, known.text, request, facts, *actuator);
+}
+
+namespace {
+
+// One engine on one journal, until it ends, needs a person, or cannot go on.
+Result<RunOutcome> Lead(SiteContext& site, const Plan& plan, const std::string& run,
+                        std::unique_ptr<engine::JournalLog> log, const RunOptions& options,
+                        Progress& progress) {
+  TRY(Actuator* const actuator, ActuatorOf(site));
+  World& world = site.world;
+  const RunbookPaths paths(site.paths);
+  SiteLooker looker(site.paths.site_file, world, options.open, run, paths.Evidence(run));
+  engine::FileLocks locks = SiteLocks(world, paths, *actuator);
+  JournalHistory history(world.files, paths, run);
+  FolderRequests requests(world.files, paths.Requests(run));
+  engine::EngineOptions engine_options;
+  engine_options.run = run;
+  engine_options.by = options.by;
+  // A rehearsal's acts take no time, so there is nothing to wait for between waves.
+  const bool rehearsed = actuator->origin() == Origin::kRehearsed;
+  engine_options.skip_soak = rehearsed;
+  if (rehearsed) {
+    engine_options.poll = std::chrono::milliseconds(500);
+    engine_options.grace = std::chrono::seconds(1);
+    engine_options.lock_wait = std::chrono::seconds(2);
+  }
+  engine::Engine engine(plan, {*log, *actuator, looker, locks, history, requests}, engine_options,
+                        log->stored().state);
+  const auto now = [&] { return world.clock.Now(); };
+  TRY_VOID(engine.Begin(now()));
+  if (options.approve)
+    TRY_VOID(FolderRequests::Put(world, paths.Requests(run),
+                                 {engine::Requests::Request::Kind::kApprove, "*", options.by,
+                                  plan.hash, "given with the run"}));
+  RunOutcome outcome;
+  outcome.run = run;
+  std::string said;
+  while (true) {
+    TRY(const engine::Progress step, engine.Advance(now()));
+    if (step.kind == engine::Progress::Kind::kClosed) break;
+    if (step.kind == engine::Progress::Kind::kWorked) continue;
+    if (!step.why.empty() && step.why != said) progress.Note(step.why);
+    said = step.why;
+    if (step.kind == engine::Progress::Kind::kBlocked && !options.wait) {
+      outcome.blocked = step.why;
+      break;
+    }
+    const Duration most = std::chrono::seconds(1);
+    const Duration until =
+        step.kind == engine::Progress::Kind::kWait ? Duration(step.until - now()) : most;
+    world.clock.SleepFor(std::clamp<Duration>(until, std::chrono::milliseconds(1), most));
+  }
+  outcome.state = engine.state();
+  outcome.syncs = log->syncs();
+  outcome.exit_code = engine::ExitCodeOf(outcome.state);
+  log.reset();
+  TRY(engine::StoredRun stored, engine::ReadRun(world.files, paths.Journal(run)));
+  outcome.entries = std::move(stored.entries);
+  return outcome;
+}
+
+}  // namespace
+
+Result<RunOutcome> RunPlan(SiteContext& site, const Plan& plan, const RunOptions& options,
+                           Progress& progress) {
+  TRY(Actuator* const actuator, ActuatorOf(site));
+  if (plan.site != site.site().name)
+    return Fail(Code::kRefused,
+                fmt::format("the plan is for site {}, this is {}", plan.site, site.site().name));
+  TRY(const Actuator::Fleet fleet, actuator->ReadFleet());
+  const auto differences =
+      WorldDifferences(plan, MarkWorld(plan.targets, fleet, Identities(site, TargetsOf(plan))));
+  if (!differences.empty())
+    return Fail(Code::kRefused, "the world is not the one this plan was made for; plan again: " +
+                                    Join(differences, "; "));
+  const RunbookPaths paths(site.paths);
+  const std::string run = NewRunName(site.world.clock.Now(), site.world.random);
+  TRY_VOID(site.world.files.MakeFolders(paths.Folder(run)));
+  TRY(auto log, engine::JournalLog::Open(site.world.files, paths.Journal(run),
+                                         "muster runbook run " + options.by));
+  progress.Note("run " + run);
+  return Lead(site, plan, run, std::move(log), options, progress);
+}
+
+Result<RunOutcome> ResumeRun(SiteContext& site, const std::string& name, const RunOptions& options,
+                             Progress& progress) {
+  TRY(const RunbookRun view, ViewRun(site.world.files, site.paths, name));
+  if (view.stored.state.closed)
+    return Fail(Code::kRefused, fmt::format("run {} is closed", view.run));
+  const RunbookPaths paths(site.paths);
+  TRY(auto log, engine::JournalLog::Open(site.world.files, paths.Journal(view.run),
+                                         "muster runbook resume " + options.by));
+  if (!log->stored().note.empty()) progress.Note(log->stored().note);
+  TRY_VOID(FolderRequests::Put(
+      site.world, paths.Requests(view.run),
+      {engine::Requests::Request::Kind::kContinue, "", options.by, view.plan.hash, "resumed"}));
+  return Lead(site, view.plan, view.run, std::move(log), options, progress);
+}
+
+Result<RunbookRun> ViewRun(Files& files, const SitePaths& site, const std::string& name) {
+  const RunbookPaths paths(site);
+  TRY(const auto runs, ListRunbookRuns(files, paths));
+  std::vector<std::string> fit;
+  for (const std::string& run : runs) {
+    if (StartsWith(run, name)) fit.push_back(run);
+  }
+  if (name.empty() && !fit.empty()) fit = {fit.back()};
+  if (fit.size() != 1)
+    return Fail(Code::kNotFound,
+                fit.empty() ? fmt::format("there is no runbook run {}", Printable(name))
+                            : fmt::format("{} runs begin with {}", fit.size(), Printable(name)));
+  RunbookRun view;
+  view.run = fit.front();
+  TRY(view.stored, engine::ReadRun(files, paths.Journal(view.run)));
+  if (!view.stored.state.opened)
+    return Fail(Code::kNotFound, fmt::format("run {} never began: nothing was done", view.run));
+  TRY(view.plan, ReadPlan(view.stored.state.plan_text, paths.Journal(view.run)));
+  return view;
+}
+
+Result<std::vector<RunbookRun>> ViewRuns(Files& files, const SitePaths& site) {
+  TRY(const auto runs, ListRunbookRuns(files, RunbookPaths(site)));
+  std::vector<RunbookRun> views;
+  for (const std::string& run : runs) {
+    auto view = ViewRun(files, site, run);
+    if (!view.ok() && view.error().code == Code::kNotFound) continue;
+    if (!view.ok()) return Fail(view.error());
+    views.push_back(std::move(*view));
+  }
+  return views;
+}
+
+Status AskRun(World& world, const SitePaths& site, const std::string& name,
+              engine::Requests::Request request) {
+  TRY(const RunbookRun view, ViewRun(world.files, site, name));
+  if (view.stored.state.closed)
+    return Fail(Code::kRefused, fmt::format("run {} is closed", view.run));
+  if (request.kind == engine::Requests::Request::Kind::kApprove) {
+    if (request.step != "*" && view.plan.runbook.Find(request.step) == nullptr &&
+        request.step != view.plan.runbook.rollback.step.id) {
+      std::vector<std::string> ids;
+      for (const StepSpec& step : view.plan.runbook.steps) ids.push_back(step.id);
+      return Fail(Code::kNotFound, fmt::format("{} has no step {}; it has {}", view.plan.runbook.id,
+                                               Printable(request.step), Join(ids, ", ")));
+    }
+    if (!request.plan_hash.empty() && !StartsWith(view.plan.hash, request.plan_hash))
+      return Fail(Code::kRefused, fmt::format("run {} is of plan {}, not {}", view.run,
+                                              view.plan.hash.substr(0, 16), request.plan_hash));
+  }
+  request.plan_hash = view.plan.hash;
+  return FolderRequests::Put(world, RunbookPaths(site).Requests(view.run), request);
+}
+
+}  // namespace muster

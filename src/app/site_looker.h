@@ -1,0 +1,42 @@
+// The engine's eyes on a site: a runbook's checks are judged by the production probes and the
+// catalogue's own criteria, freshly read each time.
+#pragma once
+
+#include <string>
+
+#include "app/bringup.h"
+#include "engine/ports.h"
+
+namespace muster {
+
+class SiteLooker final : public engine::Looker {
+ public:
+  // `evidence_folder` keeps what was seen, by its digest; "" keeps nothing.
+  SiteLooker(std::string site_file, World world, OpenOptions options, std::string run,
+             std::string evidence_folder);
+
+  engine::Looked Look(const Check& check, const Subject& on, const TemplateValues& values) override;
+  engine::Looked Keep(const Action& action, const TemplateValues& values) override;
+  // The least real of all that was looked at.
+  Origin origin() const { return origin_; }
+
+ private:
+  engine::Looked LookAt(SiteContext& site, const Check& check, const Subject& on,
+                        const TemplateValues& values);
+  engine::Looked Criteria(SiteContext& site, const Check& check, const Subject& on);
+  engine::Looked WholeGate(SiteContext& site, int gate, const Subject& on);
+  engine::Looked Fact(SiteContext& site, const Check& check, const Subject& on,
+                      const TemplateValues& values);
+  engine::Looked Command(SiteContext& site, const Check& check, const Subject& on,
+                         const TemplateValues& values);
+  engine::Looked Sum(std::span<const Verdict> verdicts, const Evidence* evidence);
+  std::string Store(const std::string& text);
+
+  std::string site_file_;
+  World world_;
+  OpenOptions options_;
+  std::string run_, folder_;
+  Origin origin_ = Origin::kLive;
+};
+
+}  // namespace muster

@@ -1,0 +1,44 @@
+// What was done to a lab's nodes: reboots, versions, stopped units, cordons with their leases, and
+// the jobs that run there. It is part of the lab's one truth, so after a repair every tool tells
+// the new story.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "backend/actuator.h"
+
+namespace muster::lab {
+
+// A job of the lab, with the rhythm of its checkpoints.
+struct LabJob {
+  RunningJob job;
+  Duration checkpoint_every{};  // 0 = it never writes a durable one
+  TimePoint ends_at;            // of a drain: when its next checkpoint is durable; 0 = it goes on
+  bool operator==(const LabJob&) const = default;
+  // Its newest durable checkpoint before `now`.
+  std::optional<TimePoint> DurableAt(TimePoint now) const;
+};
+
+struct NodeOps {
+  int boots = 0;
+  TimePoint booted_at, back_at;  // the last reboot, and when the node answers again
+  std::string driver, loaded_driver, fabric_manager;  // "" = as the lab was made
+  Hold hold;
+  uint64_t changes = 0;  // of the hold: its version
+  uint64_t fence = 0;
+  std::map<std::string, int> count;     // landed acts, by kind and subject
+  std::map<std::string, bool> stopped;  // units
+  std::vector<LabJob> jobs;
+  bool operator==(const NodeOps&) const = default;
+  bool empty() const { return *this == NodeOps{}; }
+};
+
+// One act, landed: counted, and what it heals is gone. The faults that need hands stay.
+struct LabState;
+void Land(LabState& state, const Order& order, TimePoint now);
+// The faults that this act takes away where it is done; for the manual and the tests.
+std::vector<std::string_view> HealedBy(const Action& action);
+
+}  // namespace muster::lab
