@@ -61,10 +61,15 @@ void Engine::FireTimers() {
       FinishJob(timer.job, limit ? "LIMIT" : "DONE");
     } else if (timer.kind == TimerKind::kMaxWait && gang.state == JobState::kPending &&
                gang.first_started < 0) {
-      // From now on it is another kind: overdue.
+      // From now on it is another kind: overdue. What was promised to it stands.
+      auto kept = reservations_.extract(timer.job);
       DropPending(timer.job);
       gang.overdue = true;
       AddPending(timer.job);
+      if (!kept.empty()) reservations_.insert(std::move(kept));
+    } else if (timer.kind == TimerKind::kReservation && reservations_.contains(timer.job)) {
+      pending_.fresh.push_back(pending_.kind_of[static_cast<size_t>(timer.job)]);
+      dirty_ = true;
     }
   }
 }

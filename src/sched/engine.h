@@ -95,6 +95,7 @@ class Engine {
   void Release(int job, int flat_rank);
   void Hold(int job, int flat_rank, const Slot& slot);
   void ReleaseAll(int job);
+  void Resized(int job, int bound_before);
   void StartClock(int job);
   void StopClock(int job);  // counts the checkpoints made
   void FinishJob(int job, const char* why);
@@ -113,6 +114,8 @@ class Engine {
   bool IsAwake(PendingKind& kind);
   const PendingJobs::ClassGain& GainOf(int shape_class);
   bool HeadOfQueue(int job) const;
+  bool WaitsItsTurn(int job) const;
+  int ToTry(const PendingKind& kind) const;
   int PickNext();
   std::set<std::pair<PendingKey, int>>::iterator PickFair();
 
@@ -157,12 +160,15 @@ class Engine {
   PendingKey KeyOfJob(int job) const;
   TimeMs EndIfStartedNow(const Gang& gang) const;
   bool MayPass(const Gang& gang, const Reservation& reservation) const;
+  bool MayBeOvertaken(int job, TimeMs start);
   bool Binds(const Reservation& reservation, int job) const;
   void MaskFor(int job);
   void Unmask();
   bool LeavesQuota(int job, const Assignment& assignment, const std::vector<int>& counts);
   void ChargeCounts(int queue, const Assignment& assignment, const std::vector<int>& counts,
                     int sign);
+  std::vector<std::pair<TimeMs, int>> EndsUntil(TimeMs until) const;
+  void ChargePromises(int but, int and_but, int sign);
   void ChargeBound(int job, int sign);
   bool ReckonStart(int job, Reservation& found, TimeMs latest);
   bool StillHolds(const Reservation& reservation);
@@ -228,15 +234,18 @@ class Engine {
   std::set<Timer> timers_;
   PendingJobs pending_;
   std::map<int, Reservation> reservations_;  // by job
-  std::set<PendingKey> unknown_starts_;      // blocked, and nobody knows until when
+  std::set<std::pair<TimeMs, int>>
+      deadlines_;                        // max_wait of pending jobs that never ran, with the job
+  std::set<PendingKey> unknown_starts_;  // blocked, and nobody knows until when
   std::string disturbed_;  // why promised starts must be reckoned again; empty = they hold
   std::map<int, std::set<int>> trial_gone_;  // ranks that a trial has released, by job
   int blocker_ = -1;                         // an overdue job that could not start
   std::set<int> running_;
-  std::set<int> growable_;            // running with fewer ranks than they could have
-  std::vector<LostRank> lost_ranks_;  // since the last round
-  std::vector<Event> asks_;           // answered after the round
-  std::vector<int> to_explain_;       // jobs that became pending, or whose kind was tried
+  std::set<std::pair<int, int>> running_by_size_;  // ranks bound, job
+  std::set<int> growable_;                         // running with fewer ranks than they could have
+  std::vector<LostRank> lost_ranks_;               // since the last round
+  std::vector<Event> asks_;                        // answered after the round
+  std::vector<int> to_explain_;  // jobs that became pending, or whose kind was tried
   std::vector<ClassStanding> standings_;
   std::vector<std::vector<Because>> said_;  // by job: the last `because`
 

@@ -184,18 +184,12 @@ std::vector<Event> Engine::TryMoreNodes(int job) {
 
 // One running job less: the smallest that is enough.
 std::vector<Event> Engine::TryCancelling(int job) {
-  std::vector<std::pair<int, int>> order;  // ranks bound, job
-  for (const int running : running_) {
-    const int bound = gangs_[static_cast<size_t>(running)].bound;
-    order.emplace_back(bound, running);
-  }
   // Enough to free what is missing: those that hold least of that, first.
-  const int least = MissingRanks(job);
-  std::erase_if(order, [&](const auto& entry) { return entry.first < least; });
-  const size_t some = std::min(order.size(), kMostCancelled);
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(some), order.end());
-  order.resize(some);
-  for (const auto& [bound, running] : order) {
+  std::vector<int> order;
+  for (auto at = running_by_size_.lower_bound({MissingRanks(job), -1});
+       at != running_by_size_.end() && order.size() < kMostCancelled; ++at)
+    order.push_back(at->second);
+  for (const int running : order) {
     const Gang& gang = gangs_[static_cast<size_t>(running)];
     std::vector<int> ranks;
     for (size_t flat = 0; flat < gang.slots.size(); ++flat)

@@ -143,6 +143,7 @@ void Engine::Commit(int job, const Assignment& assignment, const std::vector<Pla
     Hold(job, flat, rank.slot);
     EmitBind(job, flat);
   }
+  running_by_size_.insert({gang.bound, job});
   gang.bound_at = now_;
   StartClock(job);
   if (gang.bound < MostRanks(gang)) growable_.insert(job);
@@ -208,10 +209,8 @@ bool Engine::Round(std::set<int>& failed) {
   for (int kind_id = PickNext(); kind_id >= 0; WakeFresh(), kind_id = PickNext()) {
     const size_t k = static_cast<size_t>(kind_id);
     if (pending_.kinds[k].jobs.empty()) continue;
-    const int job = pending_.kinds[k].jobs.begin()->job;
-    if (queues_.Spec(pending_.kinds[k].queue).order == QueueOrder::kFifo && !HeadOfQueue(job) &&
-        !reservations_.contains(job))
-      continue;  // a promise is kept even where somebody has come to stand in front
+    const int job = ToTry(pending_.kinds[k]);
+    if (WaitsItsTurn(job)) continue;
     if (RejectIfNeverFits(job) || Start(job)) {
       failed.erase(kind_id);
       if (!pending_.kinds[k].jobs.empty()) pending_.fresh.push_back(kind_id);

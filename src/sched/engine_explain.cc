@@ -247,7 +247,7 @@ bool Engine::IsHopeless(int job) {
 std::vector<Because> Engine::Explain(int job) {
   const Gang& gang = gangs_[static_cast<size_t>(job)];
   std::vector<Because> because;
-  if (queues_.Spec(gang.queue).order == QueueOrder::kFifo && !HeadOfQueue(job)) {
+  if (WaitsItsTurn(job)) {
     const int head = pending_.by_queue[static_cast<size_t>(gang.queue)].begin()->job;
     because.push_back({"ORDER",
                        {{"queue", queues_.Name(gang.queue)},
@@ -257,8 +257,10 @@ std::vector<Because> Engine::Explain(int job) {
   PendingKind& kind =
       pending_.kinds[static_cast<size_t>(pending_.kind_of[static_cast<size_t>(job)])];
   const auto& assignments = Assignments(kind, job);
-  AddQuotaCauses(gang, assignments, because);
-  if (!assignments.empty()) AddRoomCauses(gang, assignments[0], because);
+  if (!CouldStart(job, kAnywhere)) {
+    AddQuotaCauses(gang, assignments, because);
+    if (!assignments.empty()) AddRoomCauses(gang, assignments[0], because);
+  }
   if (because.empty()) AddReservedCause(job, because);
   return because;
 }

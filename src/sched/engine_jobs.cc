@@ -25,6 +25,7 @@ void Engine::Hold(int job, int flat_rank, const Slot& slot) {
   Gang& gang = gangs_[static_cast<size_t>(job)];
   gang.slots[static_cast<size_t>(flat_rank)] = slot;
   ++gang.bound;
+  Resized(job, gang.bound - 1);
   on_node_[static_cast<size_t>(slot.node)].push_back({job, flat_rank});
   const GangGroup& group = gang.groups[static_cast<size_t>(GroupOf(gang, flat_rank))];
   for (const Charge& charge : group.charges) queues_.Charge(gang.queue, charge.item, charge.amount);
@@ -46,6 +47,12 @@ void Engine::Release(int job, int flat_rank) {
   if (!group.charges.empty()) ++pending_.refunds[static_cast<size_t>(queues_.Root(gang.queue))];
   slot = Slot{};
   --gang.bound;
+  Resized(job, gang.bound + 1);
+}
+
+void Engine::Resized(int job, int bound_before) {
+  if (running_by_size_.erase({bound_before, job}) > 0)
+    running_by_size_.insert({gangs_[static_cast<size_t>(job)].bound, job});
 }
 
 void Engine::ReleaseAll(int job) {
@@ -78,9 +85,10 @@ void Engine::StopClock(int job) {
 }
 
 void Engine::FinishJob(int job, const char* why) {
-  StopClock(job);
-  ReleaseAll(job);
   Gang& gang = gangs_[static_cast<size_t>(job)];
+  StopClock(job);
+  running_by_size_.erase({gang.bound, job});
+  ReleaseAll(job);
   gang.state = JobState::kFinished;
   --running_count_;
   growable_.erase(job);
@@ -92,6 +100,7 @@ void Engine::FinishJob(int job, const char* why) {
 // A running job loses all it holds and waits again, in its old place in the order.
 void Engine::Requeue(int job) {
   StopClock(job);
+  running_by_size_.erase({gangs_[static_cast<size_t>(job)].bound, job});
   ReleaseAll(job);
   gangs_[static_cast<size_t>(job)].state = JobState::kPending;
   growable_.erase(job);

@@ -46,12 +46,15 @@ void Engine::AddPending(int job) {
     pending_.kind_of.resize(static_cast<size_t>(job) + 1, -1);
   pending_.kind_of[static_cast<size_t>(job)] = kind;
   pending_.fresh.push_back(kind);
+  if (gang.max_wait && gang.first_started < 0)
+    deadlines_.insert({gang.submitted + *gang.max_wait, job});
   dirty_ = true;
 }
 
 void Engine::DropPending(int job) {
   DropReservation(job);
   const Gang& gang = gangs_[static_cast<size_t>(job)];
+  if (gang.max_wait) deadlines_.erase({gang.submitted + *gang.max_wait, job});
   const int kind = pending_.kind_of[static_cast<size_t>(job)];
   const PendingKey key = KeyOfJob(job);
   PendingKind& k = pending_.kinds[static_cast<size_t>(kind)];
@@ -71,6 +74,25 @@ bool Engine::HeadOfQueue(int job) const {
   const auto& queue =
       pending_.by_queue[static_cast<size_t>(gangs_[static_cast<size_t>(job)].queue)];
   return !queue.empty() && queue.begin()->job == job;
+}
+
+// In a strict queue all but the first wait their turn. A promise is kept even where somebody has
+// come to stand in front, and max_wait even behind one who can never start.
+bool Engine::WaitsItsTurn(int job) const {
+  const Gang& gang = gangs_[static_cast<size_t>(job)];
+  return queues_.Spec(gang.queue).order == QueueOrder::kFifo && !HeadOfQueue(job) &&
+         !gang.overdue && !reservations_.contains(job);
+}
+
+// Of a kind the first; but whose promised time has come, even if an older one has come back to
+// wait.
+int Engine::ToTry(const PendingKind& kind) const {
+  const int first = kind.jobs.begin()->job;
+  for (const auto& [holder, reservation] : reservations_) {
+    if (reservation.start <= now_ && holder != first && kind.jobs.contains(KeyOfJob(holder)))
+      return holder;
+  }
+  return first;
 }
 
 // Whether something has happened since the kind was tried that could let it start now.
@@ -125,7 +147,7 @@ void Engine::WakeKinds() {
     PendingKind& kind = pending_.kinds[static_cast<size_t>(id)];
     if (IsAwake(kind)) pending_.awake.insert({*kind.jobs.begin(), id});
   }
-  pending_.fresh.clear();
+  WakeFresh();
 }
 
 // The kinds that became ready while a round runs: a victim, the next of a strict queue.

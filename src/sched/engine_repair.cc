@@ -59,7 +59,12 @@ void Engine::Repair(int job, const std::vector<LostRank>& lost) {
   for (const LostRank& rank : lost) {
     Slot slot;
     if (gang.bound == 0 || gang.slots[static_cast<size_t>(rank.flat_rank)].node >= 0) continue;
-    if (!PlaceBeside(job, rank.flat_rank, rank.node, spine, slot)) continue;
+    // The quota may have been lowered under it.
+    const auto& charges = gang.groups[static_cast<size_t>(GroupOf(gang, rank.flat_rank))].charges;
+    const bool quota = std::all_of(charges.begin(), charges.end(), [&](const Charge& charge) {
+      return queues_.Available(gang.queue, charge.item) >= charge.amount;
+    });
+    if (!quota || !PlaceBeside(job, rank.flat_rank, rank.node, spine, slot)) continue;
     Hold(job, rank.flat_rank, slot);
     bound.push_back(rank.flat_rank);
   }
@@ -105,7 +110,14 @@ bool Engine::GrowOne(int job) {
         std::all_of(group.charges.begin(), group.charges.end(), [&](const Charge& charge) {
           return queues_.Available(gang.queue, charge.item) >= charge.amount;
         });
-    if (!quota || classes_.Synced(cluster_, group.run_class).sum[0] == 0) continue;
+    Assignment one;
+    one.groups.resize(gang.groups.size());
+    std::vector<int> counts(gang.groups.size(), 0);
+    const size_t g = static_cast<size_t>(&group - gang.groups.data());
+    one.groups[g].charges = group.charges, counts[g] = 1;
+    if (!quota || !LeavesQuota(job, one, counts) ||
+        classes_.Synced(cluster_, group.run_class).sum[0] == 0)
+      continue;
     for (int rank = 0; rank < group.count; ++rank) {
       const int flat = group.first_rank + rank;
       if (gang.slots[static_cast<size_t>(flat)].node >= 0) continue;

@@ -3,6 +3,7 @@
 // end before that start may use the nodes in between: backfill.
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "sched/engine.h"
 
@@ -19,19 +20,41 @@ TimeMs Engine::EndIfStartedNow(const Gang& gang) const {
   return end;
 }
 
-// A job of higher priority that came after the promise was made goes first; the promise is then
-// made anew, with the reason.
+// A job of higher priority that came after the promise was made goes first, if it is known when it
+// ends: for only then can the promise be made anew, with the reason. One beyond its max_wait goes
+// first whatever it does.
 bool Engine::MayPass(const Gang& gang, const Reservation& reservation) const {
   const Gang& holder = gangs_[static_cast<size_t>(reservation.job)];
   if (gang.overdue) return true;
-  return gang.priority > holder.priority && gang.waiting_since >= reservation.made_at;
+  return gang.priority > holder.priority && gang.waiting_since >= reservation.made_at &&
+         EndIfStartedNow(gang) >= 0;
+}
+
+// Another job may go first by its max_wait before then; whether it will, nobody knows.
+bool Engine::MayBeOvertaken(int job, TimeMs start) {
+  for (const auto& [deadline, other] : deadlines_) {
+    if (deadline > start) return false;
+    if (other != job && !IsHopeless(other)) return true;
+  }
+  return false;
 }
 
 bool Engine::Binds(const Reservation& reservation, int job) const {
   if (reservation.job == job) return false;
   const Gang& gang = gangs_[static_cast<size_t>(job)];
-  const TimeMs end = EndIfStartedNow(gang);
-  return (end < 0 || end > reservation.start) && !MayPass(gang, reservation);
+  const bool runs = gang.state == JobState::kRunning;  // and grows
+  const TimeMs end = runs ? gang.ends : EndIfStartedNow(gang);
+  return (end < 0 || end > reservation.start) && (runs || !MayPass(gang, reservation));
+}
+
+// The known ends of what runs, in order, with the job; until < 0: all of them.
+std::vector<std::pair<TimeMs, int>> Engine::EndsUntil(TimeMs until) const {
+  std::vector<std::pair<TimeMs, int>> ends;
+  for (const Timer& timer : timers_) {
+    if (until >= 0 && timer.t > until) break;
+    if (timer.kind == TimerKind::kEnd) ends.emplace_back(timer.t, timer.job);
+  }
+  return ends;
 }
 
 // Hides from the job what is kept for others; -1 = hides what is kept for anybody.
@@ -43,7 +66,10 @@ void Engine::MaskFor(int job) {
       nodes.insert(reservation.nodes.begin(), reservation.nodes.end());
   }
   // Behind an overdue job that could not start nobody takes a node that it could use.
-  if (blocker_ >= 0 && blocker_ != job && (job < 0 || !gangs_[static_cast<size_t>(job)].overdue)) {
+  const auto own = reservations_.find(job);
+  const bool due = own != reservations_.end() && own->second.start <= now_;
+  if (blocker_ >= 0 && blocker_ != job && !due &&
+      (job < 0 || !gangs_[static_cast<size_t>(job)].overdue)) {
     for (const GangGroup& group : gangs_[static_cast<size_t>(blocker_)].groups) {
       const ShapeClass& c = classes_.Synced(cluster_, group.shape_class);
       for (int node = 0; node < cluster_.node_count(); ++node) {
@@ -67,21 +93,30 @@ bool Engine::LeavesQuota(int job, const Assignment& assignment, const std::vecto
     const Gang& other = gangs_[static_cast<size_t>(holder)];
     if (queues_.Root(other.queue) != queues_.Root(gang.queue)) continue;
     std::vector<int> ended;
-    for (const int running : running_) {
-      const Gang& r = gangs_[static_cast<size_t>(running)];
-      if (r.ends >= 0 && r.ends <= reservation.start &&
-          queues_.Root(r.queue) == queues_.Root(gang.queue))
+    for (const auto& [end, running] : EndsUntil(reservation.start)) {
+      if (queues_.Root(gangs_[static_cast<size_t>(running)].queue) == queues_.Root(gang.queue))
         ended.push_back(running);
     }
     for (const int running : ended) ChargeBound(running, -1);
+    ChargePromises(holder, job, 1);
     ChargeCounts(gang.queue, assignment, counts, 1);
     const bool fits =
         QuotaFits(other.queue, reservation.assignment, CountsFor(other, LeastRanks(other)));
     ChargeCounts(gang.queue, assignment, counts, -1);
+    ChargePromises(holder, job, -1);
     for (const int running : ended) ChargeBound(running, 1);
     if (!fits) return false;
   }
   return true;
+}
+
+// What all other promises will take.
+void Engine::ChargePromises(int but, int and_but, int sign) {
+  for (const auto& [holder, reservation] : reservations_) {
+    if (holder == but || holder == and_but) continue;
+    const Gang& other = gangs_[static_cast<size_t>(holder)];
+    ChargeCounts(other.queue, reservation.assignment, CountsFor(other, LeastRanks(other)), sign);
+  }
 }
 
 void Engine::ChargeCounts(int queue, const Assignment& assignment, const std::vector<int>& counts,
@@ -118,19 +153,10 @@ void Engine::ChargeBound(int job, int sign) {
 // Lets the runs with known ends end one after another, until the job fits beside all reservations
 // that are there. Leaves the state as it was.
 bool Engine::ReckonStart(int job, Reservation& found, TimeMs latest) {
-  std::vector<std::pair<TimeMs, int>> ends;
-  for (const int running : running_) {
-    const TimeMs end = gangs_[static_cast<size_t>(running)].ends;
-    if (end >= 0 && (latest < 0 || end <= latest)) ends.emplace_back(end, running);
-  }
+  const auto ends = EndsUntil(latest);
   if (ends.empty() && latest < 0) return false;
-  std::sort(ends.begin(), ends.end());
   const size_t mark = cluster_.Mark();
-  for (const auto& [holder, reservation] : reservations_) {
-    if (holder == job) continue;
-    const Gang& other = gangs_[static_cast<size_t>(holder)];
-    ChargeCounts(other.queue, reservation.assignment, CountsFor(other, LeastRanks(other)), 1);
-  }
+  ChargePromises(job, -1, 1);
   std::vector<std::vector<int>> ranks(ends.size());
   size_t done = 0;
   // Of a promise it is asked whether it fits at all by then.
@@ -149,11 +175,7 @@ bool Engine::ReckonStart(int job, Reservation& found, TimeMs latest) {
     found.job = job, found.start = t;
   }
   while (done-- > 0) TrialTakeBack(ends[done].second, ranks[done]);
-  for (const auto& [holder, reservation] : reservations_) {
-    if (holder == job) continue;
-    const Gang& other = gangs_[static_cast<size_t>(holder)];
-    ChargeCounts(other.queue, reservation.assignment, CountsFor(other, LeastRanks(other)), -1);
-  }
+  ChargePromises(job, -1, -1);
   cluster_.Rewind(mark);
   return fits;
 }
@@ -190,7 +212,7 @@ void Engine::Reserve(int job) {
   MaskFor(-1);
   Reservation found;
   const bool known = ReckonStart(job, found, -1);
-  if (!known) {
+  if (!known || MayBeOvertaken(job, found.start)) {
     unknown_starts_.insert(key);
     return;
   }
@@ -208,6 +230,7 @@ void Engine::SayReserved(const Reservation& reservation, const std::string& why)
   TimeMs& promised = gangs_[static_cast<size_t>(reservation.job)].promised;
   if (promised >= 0 && reservation.start > promised) say.why = why;
   if (promised < 0) promised = reservation.start;
+  timers_.insert({reservation.start, TimerKind::kReservation, reservation.job, 0});
   Emit(std::move(say));
 }
 
@@ -255,6 +278,9 @@ void Engine::CheckReservations() {
     reservations_.erase(key.job);
     for (const int node : old.nodes) Gained(node);
   }
+  // What was promised is promised anew even behind an overdue job: it may start when its time
+  // comes.
+  const int blocker = std::exchange(blocker_, -1);
   for (const auto& [key, old] : broken) {
     MaskFor(-1);
     Reservation found;
@@ -266,6 +292,7 @@ void Engine::CheckReservations() {
     if (found.start != old.start) SayReserved(found, disturbed_);
     reservations_.emplace(key.job, std::move(found));
   }
+  blocker_ = blocker;
   disturbed_.clear();
 }
 

@@ -263,6 +263,30 @@ void EvictionSearch::SearchDomains() {
   if (widest < 0 || best_.empty()) TryWithin(kAnywhere);
 }
 
+// Whether somebody of the set would go only because room is kept for a promise: with him there the
+// job would fit, were nothing kept. Then it waits for the promise, and he stays.
+bool EvictionSearch::WaitsForPromises() {
+  if (best_.empty() || engine_.reservations_.empty()) return false;
+  const std::vector<int> mask = engine_.classes_.mask();
+  engine_.classes_.SetMask(engine_.cluster_, {});
+  const size_t mark = engine_.cluster_.Mark();
+  bool waits = false;
+  for (size_t kept = 0; kept < best_.size() && !waits; ++kept) {
+    const VictimUnit& stays = units_[best_[kept]];
+    const bool leaves_whole = std::any_of(best_.begin(), best_.end(), [&](size_t unit) {
+      return units_[unit].whole && units_[unit].job == stays.job;
+    });
+    if (!stays.whole && leaves_whole) continue;
+    for (const size_t unit : best_)
+      if (stays.whole ? units_[unit].job != stays.job : unit != best_[kept]) LetGo(unit);
+    waits = engine_.CouldStart(job_, kAnywhere);
+    for (size_t i = best_.size(); i-- > 0;) TakeBack(best_[i]);
+  }
+  engine_.cluster_.Rewind(mark);
+  engine_.classes_.SetMask(engine_.cluster_, mask);
+  return waits;
+}
+
 std::vector<VictimUnit> EvictionSearch::Run() {
   CollectUnits();
   if (units_.empty()) return {};
@@ -276,6 +300,7 @@ std::vector<VictimUnit> EvictionSearch::Run() {
     SearchDomains();
   }
   engine_.cluster_.Rewind(mark);
+  if (WaitsForPromises()) return {};
   std::vector<VictimUnit> units;
   for (const size_t unit : best_) units.push_back(units_[unit]);
   return units;

@@ -53,6 +53,7 @@ class EvictionSearch {
   void SearchDomains();
   void TryWithin(int where);
   std::vector<Reach> Reachable(int level);
+  bool WaitsForPromises();
   void Trim(std::vector<size_t>& chosen);
   int64_t CostOf(const std::vector<size_t>& chosen) const;
   bool Replay(const std::vector<size_t>& chosen);

@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 // Two leaves of two nodes, four GPUs and 32 CPUs each, no queues.
 const std::string kCluster = R"({"t":0,"op":"topology","levels":["spine","leaf","node"]}
@@ -375,6 +376,20 @@ TEST(Checker, CatchesAReservedStartThatIsNotKept) {
   EXPECT_THAT(Rules(events, lines + again("") + done + start(100), 0, 0), Contains("RESERVE"));
   EXPECT_THAT(Rules(events, lines + again(R"(,"why":{"code":"HEALTH"})") + done + start(100), 0, 0),
               Contains("RESERVE"));
+}
+TEST(Checker, HoldsNobodyToAPromiseWhoseNodeWasLost) {
+  const std::string before =
+      Submit(0, "x", 1, 4, R"("duration":100)") + Submit(1, "j", 4, 4, R"("duration":10)");
+  const std::string end = Event(300, R"("end")");
+  const auto lines = [](const std::string& node) {
+    return Bind(0, "x", 0, "a1", "0,1,2,3") + Pending(1, "j") +
+           Do(1, R"("reserve","job":"j","start":100,"nodes":[")" + node + R"("])") +
+           Finish(100, "x") + Pending(100, "j");
+  };
+  const std::string lost = Event(50, R"("node.cordon","name":"b2")");
+  EXPECT_THAT(Rules(before + lost + end, lines("b2"), 0, 1), Not(Contains("RESERVE")));
+  EXPECT_THAT(Rules(before + lost + end, lines("b1"), 0, 1), Contains("RESERVE"));
+  EXPECT_THAT(Rules(before + end, lines("b2"), 0, 1), Contains("RESERVE"));
 }
 TEST(Checker, CatchesAWaitingJobOfWhichNothingIsSaid) {
   const std::string events = Submit(0, "j", 9, 4);

@@ -33,6 +33,8 @@ class Replay {
   struct Reserved {
     int64_t start = 0, made_at = 0;
     int line = 0;
+    std::vector<std::string> nodes;
+    bool released = false;  // a node of it went, or the quota was changed
   };
   struct Victim {
     std::string job;
@@ -81,6 +83,8 @@ class Replay {
   void Reject(const Line& line);
   void Reserve(const Line& line);
   void CheckBecause(const Job& job, const Waiting& waiting);
+  void ReleaseFromPromises(const Json& event);
+  void ReleaseByMaxWait(const Job& job);
   void CheckWaiting();
   void CheckReserved();
   void CheckWould(const Job& job, const Waiting& waiting);

@@ -158,14 +158,15 @@ void Replay::Reserve(const Line& line) {
       Say("RESERVE", "a later start of " + job->name + " and nothing happened that could be why",
           job);
   }
-  reserved_[job->name] = {start, state_.now, line.number};
+  reserved_[job->name] = {start, state_.now, line.number,
+                          line.json.value("nodes", std::vector<std::string>())};
 }
 
 void Replay::CheckReserved() {
   for (auto it = reserved_.begin(); it != reserved_.end();) {
     const Job& job = state_.jobs.at(it->first);
     const bool waits = job.status == Job::Status::kPending;
-    if (waits && it->second.start <= state_.now)
+    if (waits && it->second.start <= state_.now && !it->second.released)
       Say("RESERVE",
           job.name + " does not start at its reserved start " + std::to_string(it->second.start),
           &job, it->second.line);
