@@ -200,7 +200,7 @@ class CurlHttp::Pool {
   std::map<std::string, std::vector<Handle>> idle_;
 };
 
-CurlHttp::CurlHttp() {
+CurlHttp::CurlHttp(TlsTrust trust) : trust_(std::move(trust)) {
   static std::once_flag once;
   std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
   pool_ = std::make_unique<Pool>();
@@ -224,6 +224,12 @@ Result<HttpResponse> CurlHttp::Stream(const HttpRequest& request, const OnBytes&
   transfer.on_bytes = on_bytes ? &on_bytes : nullptr;
   Prepare(handle.get(), request, origin.host, headers, transfer);
   curl_easy_setopt(handle.get(), CURLOPT_ERRORBUFFER, detail.data());
+  if (!trust_.ca_file.empty())
+    curl_easy_setopt(handle.get(), CURLOPT_CAINFO, trust_.ca_file.c_str());
+  if (!trust_.unverified_because.empty()) {
+    curl_easy_setopt(handle.get(), CURLOPT_SSL_VERIFYPEER, 0L);
+    curl_easy_setopt(handle.get(), CURLOPT_SSL_VERIFYHOST, 0L);
+  }
 
   const Duration started = Now();
   const CURLcode code = curl_easy_perform(handle.get());

@@ -1,0 +1,369 @@
+#include "backend/kubernetes/kubernetes_actuator.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/digest.h"
+#include "base/strings.h"
+
+namespace muster::kubernetes {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kMostTries = 5;  // against somebody who changes the node all the time
+constexpr int kMostPages = 10'000;
+constexpr int64_t kWhole = 1000;  // amounts are in thousandths
+
+uint64_t FenceOf(const kube::Node& node) {
+  const std::string* text = node.meta.Annotation(kFenceKey);
+  const auto fence = text == nullptr ? Result<int64_t>(0) : ParseInt(*text);
+  return fence.ok() && *fence > 0 ? static_cast<uint64_t>(*fence) : 0;
+}
+
+// Whoever takes the cordon away by hand leaves our annotation behind: the lease is then over.
+std::optional<Lease> LeaseOf(const kube::Node& node) {
+  const std::string* text = node.meta.Annotation(kLeaseKey);
+  if (text == nullptr || !node.unschedulable) return std::nullopt;
+  auto lease = ReadLease(*text);
+  return lease.ok() ? std::optional(std::move(*lease)) : std::nullopt;
+}
+
+Hold HoldOf(const kube::Node& node) {
+  Hold hold;
+  hold.schedulable = !node.unschedulable;
+  hold.lease = LeaseOf(node);
+  const std::string* text = node.meta.Annotation(kLeaseKey);
+  if (hold.lease) {
+    hold.note = fmt::format("{}:{} {}", hold.lease->owner, hold.lease->run, hold.lease->reason);
+  } else if (node.unschedulable) {
+    hold.note = text == nullptr ? "cordoned, and nobody wrote why"
+                                : "cordoned, with a lease that cannot be read";
+  } else if (text != nullptr) {
+    hold.note = "somebody uncordoned it while a lease was on it";
+  }
+  // The resourceVersion moves with every heartbeat; this only with what is said above.
+  hold.version =
+      Sha256Hex(fmt::format("{}|{}", node.unschedulable, text ? *text : "")).substr(0, 16);
+  return hold;
+}
+
+bool Ours(const std::optional<Lease>& lease, const Order& order) {
+  return lease && lease->run == order.run &&
+         (order.lease.owner.empty() || lease->owner == order.lease.owner);
+}
+
+const kube::Owner* ControllerOf(const kube::Pod& pod) {
+  for (const kube::Owner& owner : pod.meta.owners) {
+    if (owner.controller) return &owner;
+  }
+  return nullptr;
+}
+
+// A DaemonSet's pod comes straight back, and a mirror pod is the kubelet's own file.
+bool Stays(const kube::Pod& pod) {
+  const kube::Owner* controller = ControllerOf(pod);
+  return (controller != nullptr && controller->kind == "DaemonSet") ||
+         pod.meta.Annotation("kubernetes.io/config.mirror") != nullptr || pod.Finished();
+}
+
+// 4xx: the server said no, and nothing was written. Else nobody can tell.
+DidResult NotWritten(const kube::Answer& answer) {
+  const bool proven = answer.status >= 400 && answer.status < 500;
+  return {proven ? Did::kRefused : Did::kUnknown, answer.error ? answer.error->ToString() : ""};
+}
+
+std::string NodeName(const Action& action) { return std::string(action.on.Host()); }
+
+}  // namespace
+
+std::vector<ActKind> KubernetesActuator::Can() const {
+  return {ActKind::kCordon, ActKind::kDrain, ActKind::kReturn};
+}
+
+std::vector<std::string> KubernetesActuator::Render(const Action& action) const {
+  const std::string node = NodeName(action);
+  switch (action.kind) {
+    case ActKind::kCordon:
+      return {
+          fmt::format("PATCH node {}: spec.unschedulable=true and {} together", node, kLeaseKey)};
+    case ActKind::kReturn:
+      return {fmt::format("PATCH node {}: {} and the cordon go, operand labels as before", node,
+                          kLeaseKey)};
+    case ActKind::kDrain: {
+      std::vector<std::string> lines;
+      if (const auto it = action.params.find("operands");
+          it != action.params.end() && it->second == "true")
+        lines.push_back(fmt::format("PATCH node {}: labels {}* = false, their values kept in {}",
+                                    node, kOperandPrefix, kOperandsKey));
+      lines.push_back(
+          fmt::format("POST eviction of every pod on {} but those of DaemonSets, mirrors{}", node,
+                      action.Destructive() ? "" : " and pods that nothing would create anew"));
+      return lines;
+    }
+    default:
+      return {};
+  }
+}
+
+Result<Fingerprint> KubernetesActuator::Before(const Action& action) {
+  TRY(const Hold hold, ReadHold(NodeName(action)));
+  return Fingerprint{{"hold", hold.version}};
+}
+
+DidResult KubernetesActuator::Patch(const std::string& node,
+                                    const std::function<Change(const kube::Node&)>& change) {
+  for (int n = 1;; ++n) {
+    const kube::Answer read = client_.Await(kube::Get(kube::kNodes, "", node));
+    if (!read.ok()) return {Did::kRefused, "the node cannot be read: " + read.error->ToString()};
+    const auto found = kube::DecodeNode(read.body);
+    if (!found.ok()) return {Did::kRefused, found.error().ToString()};
+    Change wanted = change(*found);
+    if (wanted.patch.empty()) return wanted.answer;
+    Json patch = Json::parse(wanted.patch);
+    patch["metadata"]["resourceVersion"] = found->meta.resource_version;
+    const kube::Answer wrote = client_.Await(
+        kube::MergePatch(kube::kNodes, "", node,
+                         patch.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
+    if (wrote.ok()) return wanted.answer;
+    if (wrote.status != 409) return NotWritten(wrote);
+    if (n == kMostTries) return {Did::kRefused, "somebody changes the node all the time"};
+  }
+}
+
+DidResult KubernetesActuator::Cordon(const Order& order) {
+  if (order.lease.owner.empty()) return {Did::kRefused, "a cordon has its lease"};
+  return Patch(NodeName(order.action), [&](const kube::Node& node) -> Change {
+    if (order.fence < FenceOf(node))
+      return {{Did::kRefused, fmt::format("fence {} is older than {}", order.fence, FenceOf(node))},
+              ""};
+    const auto lease = LeaseOf(node);
+    if (Ours(lease, order)) return {{Did::kAccepted, "it is ours already"}, ""};
+    if (node.unschedulable) return {{Did::kRefused, "somebody holds it: " + HoldOf(node).note}, ""};
+    const Json patch = {{"metadata",
+                         {{"annotations",
+                           {{std::string(kLeaseKey), WriteLease(order.lease)},
+                            {std::string(kFenceKey), std::to_string(order.fence)}}}}},
+                        {"spec", {{"unschedulable", true}}}};
+    return {{Did::kAccepted, "cordoned with its lease"},
+            patch.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
+  });
+}
+
+DidResult KubernetesActuator::Return(const Order& order) {
+  return Patch(NodeName(order.action), [&](const kube::Node& node) -> Change {
+    if (order.fence < FenceOf(node))
+      return {{Did::kRefused, fmt::format("fence {} is older than {}", order.fence, FenceOf(node))},
+              ""};
+    const auto lease = LeaseOf(node);
+    if (!Ours(lease, order))
+      return {{Did::kRefused, "the lease on it is not ours any more: " + HoldOf(node).note}, ""};
+    Json annotations = {{std::string(kLeaseKey), nullptr},
+                        {std::string(kOperandsKey), nullptr},
+                        {std::string(kFenceKey), std::to_string(order.fence)}};
+    Json patch = {{"metadata", {{"annotations", std::move(annotations)}}},
+                  {"spec", {{"unschedulable", nullptr}}}};
+    // A cordon of before stays.
+    if (!lease->prior_schedulable) patch["spec"]["unschedulable"] = true;
+    if (const std::string* kept = node.meta.Annotation(kOperandsKey)) {
+      const Json labels = Json::parse(*kept, nullptr, false);
+      if (!labels.is_object())
+        return {{Did::kRefused, "the operands' labels of before cannot be read"}, ""};
+      for (const auto& [label, was] : labels.items()) {
+        // What somebody set meanwhile is theirs.
+        const std::string* is = node.meta.Label(label);
+        if (is != nullptr && *is == "false") patch["metadata"]["labels"][label] = was;
+      }
+    }
+    return {{Did::kAccepted, "returned"}, patch.dump()};
+  });
+}
+
+// Only labels that are there: where the operator deploys nothing, nothing is invented.
+DidResult KubernetesActuator::HideOperands(const Order& order) {
+  return Patch(NodeName(order.action), [&](const kube::Node& node) -> Change {
+    if (node.meta.Annotation(kOperandsKey) != nullptr)
+      return {{Did::kAccepted, "the operands are away"}, ""};
+    Json kept = Json::object(), labels = Json::object();
+    for (const auto& [label, value] : node.meta.labels) {
+      if (!StartsWith(label, kOperandPrefix) || value == "false") continue;
+      kept[label] = value;
+      labels[label] = "false";
+    }
+    if (kept.empty()) return {{Did::kAccepted, "no operands"}, ""};
+    const Json patch = {
+        {"metadata",
+         {{"annotations", {{std::string(kOperandsKey), kept.dump()}}}, {"labels", labels}}}};
+    return {{Did::kAccepted, "the operands go"}, patch.dump()};
+  });
+}
+
+Result<std::vector<kube::Pod>> KubernetesActuator::PodsOn(const std::string& node) {
+  std::vector<kube::Pod> pods;
+  std::string token;
+  for (int page = 0; page < kMostPages; ++page) {
+    TRY(const std::string body,
+        client_.Ask(
+            kube::List(kube::kPods, "", {"", "spec.nodeName=" + node}, options_.page, token)));
+    const Json list = Json::parse(body, nullptr, false);
+    if (!list.is_object() || !list.contains("items"))
+      return Fail(Code::kParse, "expected a list of pods");
+    for (const Json& item : list["items"]) {
+      TRY(kube::Pod pod, kube::DecodePod(item.dump()));
+      // Held again here: a server that ignores the selector must not have other pods evicted.
+      if (pod.node_name == node) pods.push_back(std::move(pod));
+    }
+    token = kube::ValueAt(body, "/metadata/continue").value_or("");
+    if (token.empty()) return pods;
+  }
+  return Fail(Code::kParse, "a list of pods without an end");
+}
+
+DidResult KubernetesActuator::Drain(const Order& order) {
+  const std::string node = NodeName(order.action);
+  const auto read = client_.Ask(kube::Get(kube::kNodes, "", node));
+  if (!read.ok()) return {Did::kRefused, read.error().ToString()};
+  const auto found = kube::DecodeNode(*read);
+  if (!found.ok()) return {Did::kRefused, found.error().ToString()};
+  if (order.fence < FenceOf(*found))
+    return {Did::kRefused, fmt::format("fence {} is older than {}", order.fence, FenceOf(*found))};
+  if (!order.lease.owner.empty() && !Ours(LeaseOf(*found), order))
+    return {Did::kRefused, "the node is not held by this run any more: " + HoldOf(*found).note};
+  const auto operands = order.action.params.find("operands");
+  if (operands != order.action.params.end() && operands->second == "true") {
+    if (const DidResult hidden = HideOperands(order); hidden.did != Did::kAccepted) return hidden;
+  }
+  const bool force = order.action.Destructive();
+  Clock& clock = client_.clock();
+  const Duration patience = order.timeout > Duration::zero()
+                                ? std::min(order.timeout, options_.evict_patience)
+                                : options_.evict_patience;
+  const Duration until = clock.Monotonic() + patience;
+  while (true) {
+    const auto pods = PodsOn(node);
+    if (!pods.ok()) return {Did::kUnknown, pods.error().ToString()};
+    int asked = 0, budget = 0, alone = 0;
+    std::string trouble;
+    for (const kube::Pod& pod : *pods) {
+      if (Stays(pod) || pod.meta.deleted) continue;
+      if (ControllerOf(pod) == nullptr && !force) {
+        ++alone;
+        continue;
+      }
+      kube::Request evict = kube::Evict(pod.meta.ns, pod.meta.name, pod.meta.uid);
+      // A 429 is a budget's "not now": this loop asks again, not the client.
+      evict.patience = Duration::zero();
+      const kube::Answer answer = client_.Await(std::move(evict));
+      if (answer.ok() || answer.status == 404) {
+        ++asked;
+      } else if (answer.status == 429) {
+        ++budget;
+      } else {
+        trouble = answer.error->ToString();
+      }
+    }
+    const std::string said = fmt::format(
+        "{} evicted, {} wait for a disruption budget, {} that nothing would create anew stay{}",
+        asked, budget, alone, trouble.empty() ? "" : "; " + trouble);
+    if (!trouble.empty()) return {Did::kUnknown, said};
+    if (budget == 0 || clock.Monotonic() + options_.evict_pause > until)
+      return {Did::kAccepted, said};
+    client_.Poll(options_.evict_pause);
+  }
+}
+
+DidResult KubernetesActuator::Do(const Order& order) {
+  switch (order.action.kind) {
+    case ActKind::kCordon:
+      return Cordon(order);
+    case ActKind::kReturn:
+      return Return(order);
+    case ActKind::kDrain:
+      return Drain(order);
+    default:
+      return {Did::kRefused, "Kubernetes does not do this"};
+  }
+}
+
+ProbeResult KubernetesActuator::Probe(const Order& order) {
+  const std::string node = NodeName(order.action);
+  if (order.action.kind == ActKind::kDrain) {
+    const auto pods = PodsOn(node);
+    if (!pods.ok()) return {Happened::kUnknown, pods.error().ToString()};
+    std::vector<std::string> left;
+    for (const kube::Pod& pod : *pods) {
+      if (!Stays(pod)) left.push_back(pod.meta.Key());
+    }
+    if (left.empty()) return {Happened::kYes, "no pod runs there but those that stay"};
+    return {Happened::kNo,
+            fmt::format("{} pods run there: {}", left.size(), Shorten(Join(left, ", "), 300))};
+  }
+  const auto hold = ReadHold(node);
+  if (!hold.ok()) return {Happened::kUnknown, hold.error().ToString()};
+  const bool ours = Ours(hold->lease, order);
+  const bool yes = ours == (order.action.kind == ActKind::kCordon);
+  return {yes ? Happened::kYes : Happened::kNo,
+          ours ? "our lease is on the node" : "our lease is not on the node"};
+}
+
+Result<Hold> KubernetesActuator::ReadHold(const std::string& node) {
+  TRY(const std::string body, client_.Ask(kube::Get(kube::kNodes, "", node)));
+  TRY(const kube::Node found, kube::DecodeNode(body));
+  return HoldOf(found);
+}
+
+Result<Actuator::Fleet> KubernetesActuator::ReadFleet() {
+  Fleet fleet;
+  std::string token;
+  for (int page = 0; page < kMostPages; ++page) {
+    TRY(const std::string body,
+        client_.Ask(kube::List(kube::kNodes, "", {}, options_.page, token)));
+    const Json list = Json::parse(body, nullptr, false);
+    if (!list.is_object() || !list.contains("items"))
+      return Fail(Code::kParse, "expected a list of nodes");
+    for (const Json& item : list["items"]) {
+      TRY(const kube::Node node, kube::DecodeNode(item.dump()));
+      if (node.Ready()) {
+        fleet.nodes.push_back({node.meta.name, HoldOf(node)});
+      } else {
+        fleet.silent.push_back(node.meta.name);
+      }
+    }
+    token = kube::ValueAt(body, "/metadata/continue").value_or("");
+    if (token.empty()) return fleet;
+  }
+  return Fail(Code::kParse, "a list of nodes without an end");
+}
+
+Result<std::vector<RunningJob>> KubernetesActuator::JobsOn(const std::string& node) {
+  TRY(const std::vector<kube::Pod> pods, PodsOn(node));
+  std::map<std::string, RunningJob> jobs;
+  for (const kube::Pod& pod : pods) {
+    if (Stays(pod)) continue;
+    int64_t gpus = 0;
+    for (const auto& [name, amount] : pod.Requests()) {
+      if (name == "nvidia.com/gpu" || StartsWith(name, "nvidia.com/mig-") || name == "amd.com/gpu")
+        gpus += amount / kWhole;
+    }
+    const kube::Owner* by = ControllerOf(pod);
+    const std::string id = fmt::format("{}/{}", pod.meta.ns,
+                                       by == nullptr ? pod.meta.name : by->kind + "/" + by->name);
+    RunningJob& job = jobs[id];
+    job.id = id;
+    job.owner = pod.meta.ns;
+    job.nodes = {node};
+    job.gpus += static_cast<int>(gpus);
+    const TimePoint started =
+        pod.started ? *pod.started : pod.meta.created.value_or(client_.clock().Now());
+    if (job.started == TimePoint{} || started < job.started) job.started = started;
+  }
+  std::vector<RunningJob> found;
+  for (auto& [id, job] : jobs) found.push_back(std::move(job));
+  return found;
+}
+
+}  // namespace muster::kubernetes
