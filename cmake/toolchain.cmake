@@ -47,6 +47,7 @@ find_package(PkgConfig REQUIRED)
 # cpp-httplib is a split library on Debian: without its own flags the class layouts differ and it crashes at run time.
 pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)
 pkg_check_modules(PUGIXML REQUIRED IMPORTED_TARGET pugixml)
+pkg_check_modules(ARCHIVE REQUIRED IMPORTED_TARGET libarchive)
 find_library(GLOO_LIBRARY gloo REQUIRED)
 if(MUSTER_TESTS)
   find_package(GTest REQUIRED)

@@ -15,6 +15,7 @@
 #include "cli/capture/capture.h"
 #include "cli/check/check.h"
 #include "cli/completion/completion.h"
+#include "cli/diagnose/diagnose.h"
 #include "cli/explain/explain.h"
 #include "cli/gate/gate.h"
 #include "cli/init/init.h"
@@ -22,6 +23,7 @@
 #include "cli/lab/lab.h"
 #include "cli/lint/lint.h"
 #include "cli/man/man.h"
+#include "cli/nccl/nccl.h"
 #include "cli/nccl_profile/nccl_profile.h"
 #include "cli/node/node.h"
 #include "cli/output.h"
@@ -73,6 +75,10 @@ constexpr std::array kCommands = {
             LintManifests},
     Command{"nccl-profile", "Look", "The NCCL environment of a node type, with reasons",
             PrintNcclProfile},
+    Command{"diagnose", "Look", "From logs and tool outputs of any kind to ranked causes",
+            DiagnoseFiles},
+    Command{"nccl", "Look", "A map of the job from NCCL's logs: ranks, transports, who is missing",
+            NcclJob},
     Command{"verify", "Evidence", "Judge a stored run again, offline", Verify},
     Command{"baseline set", "Evidence", "Record the figures of an accepted run", BaselineSet},
     Command{"baseline diff", "Evidence", "Hold a run against a baseline", BaselineDiff},

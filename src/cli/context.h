@@ -6,6 +6,7 @@
 #include <iosfwd>
 #include <string>
 
+#include "world/inputs.h"
 #include "world/world.h"
 
 namespace muster::cli {
@@ -21,6 +22,7 @@ struct Context {
   int width = 100;               // columns of the terminal
   std::string self_binary = {};  // path of this program
   std::string user_at_host = {};
+  Inputs* inputs = nullptr;       // files, folders, archives and standard input that a person names
   std::string default_site = {};  // $MUSTER_SITE, or site.yaml where it exists
   // Ends the process with exit code 124 after this span, saying so; what it wrote can be resumed.
   std::function<void(Duration)> end_after = {};

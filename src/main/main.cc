@@ -10,6 +10,7 @@
 
 #include "cli/commands.h"
 #include "main/hidden.h"
+#include "world/posix/posix_inputs.h"
 #include "world/posix/posix_world.h"
 
 namespace {
@@ -90,6 +91,8 @@ int main(int argc, char** argv) {
   if (const auto code = muster::RunHidden(words, world)) return *code;
 
   muster::cli::Context context{.world = world, .out = std::cout, .err = std::cerr};
+  muster::PosixInputs inputs;
+  context.inputs = &inputs;
   context.out_is_terminal = ::isatty(STDOUT_FILENO) != 0;
   context.err_is_terminal = ::isatty(STDERR_FILENO) != 0;
   context.color =

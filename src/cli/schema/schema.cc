@@ -65,6 +65,37 @@ Json GateSchema() {
                 {"id", "verdict"});
 }
 
+Json DiagnosisSchema() {
+  const Json line =
+      Object({{"file", kText}, {"line", kInteger}, {"text", kText}, {"count", kInteger}},
+             {"file", "line", "text"});
+  const Json finding =
+      Object({{"cause", kText},
+              {"layer", kText},
+              {"kind", {{"enum", {"root", "consequence", "question"}}}},
+              {"title", kText},
+              {"on", kText},
+              {"confidence", kNumber},
+              {"evidence", ListOf(line)},
+              {"against", ListOf(kText)},
+              {"settle", kText},
+              {"next", kText},
+              {"runbook", kText},
+              {"source", kText},
+              {"explained_by", kText}},
+             {"cause", "layer", "kind", "title", "confidence", "evidence", "next"});
+  return Object(
+      {{"outcome", {{"enum", {"nothing_wrong", "finding", "not_enough"}}}},
+       {"summary", kText},
+       {"findings", ListOf(finding)},
+       {"bring", ListOf(kText)},
+       {"read", Json{{"type", "object"}}},
+       {"files", kInteger},
+       {"lines", kInteger},
+       {"unreadable", ListOf(Object({{"file", kText}, {"why", kText}}, {"file", "why"}))}},
+      {"outcome", "summary", "findings", "bring"});
+}
+
 struct Kind {
   const char* name;
   Json properties;
@@ -124,6 +155,15 @@ std::vector<std::pair<std::string, Json>> Kinds() {
                                                        {"proofs", ListOf(kText)}},
                                                       {"id"}))}},
                              {"gates"})},
+      {"Diagnosis", DiagnosisSchema()},
+      {"NcclJob", Object({{"lines", kInteger},
+                          {"communicators", ListOf(Json{{"type", "object"}})},
+                          {"transports", ListOf(Json{{"type", "object"}})},
+                          {"versions", Json{{"type", "object"}}},
+                          {"algorithms", Json{{"type", "object"}}},
+                          {"devices", Json{{"type", "object"}}},
+                          {"diagnosis", DiagnosisSchema()}},
+                         {"communicators", "transports", "diagnosis"})},
       {"CheckResult",
        Object({{"verdict", LevelSchema()}, {"took_s", kNumber}, {"gates", ListOf(GateSchema())}},
               {"verdict", "gates"})},

@@ -1,0 +1,139 @@
+#include "cli/diagnose/view.h"
+
+#include <ostream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/strings.h"
+#include "cli/table.h"
+
+namespace muster::cli {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using diagnose::CauseKind;
+using diagnose::Finding;
+using diagnose::Outcome;
+
+std::string_view Sureness(double confidence) {
+  return confidence >= 0.85 ? "very likely" : confidence >= 0.65 ? "likely" : "possible";
+}
+
+std::string_view KindWord(CauseKind kind) {
+  switch (kind) {
+    case CauseKind::kRoot:
+      return "root";
+    case CauseKind::kConsequence:
+      return "consequence";
+    case CauseKind::kQuestion:
+      return "question";
+  }
+  return "root";
+}
+
+std::string_view OutcomeWord(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kNothing:
+      return "nothing_wrong";
+    case Outcome::kFinding:
+      return "finding";
+    case Outcome::kNotEnough:
+      return "not_enough";
+  }
+  return "not_enough";
+}
+
+Json FindingJson(const Finding& f) {
+  Json json = {
+      {"cause", f.cause->id},        {"layer", f.cause->layer}, {"kind", KindWord(f.cause->kind)},
+      {"title", Printable(f.title)}, {"on", Printable(f.on)},   {"confidence", f.confidence}};
+  json["evidence"] = Json::array();
+  for (const auto& line : f.evidence)
+    json["evidence"].push_back({{"file", Printable(line.at.file)},
+                                {"line", line.at.line},
+                                {"text", line.text},
+                                {"count", line.count}});
+  json["against"] = f.against;
+  json["settle"] = f.cause->settle;
+  json["next"] = Printable(f.next);
+  if (!f.cause->runbook.empty()) json["runbook"] = f.cause->runbook;
+  json["source"] = f.cause->source;
+  if (!f.explained_by.empty()) json["explained_by"] = f.explained_by;
+  return json;
+}
+
+std::string FindingText(const Context& context, const Finding& f, size_t number) {
+  std::string text = fmt::format("\n{}. {}\n", number, Bold(context, Printable(f.title)));
+  text += fmt::format("   layer {} · {} ({:.0f} %) · {}\n", f.cause->layer, Sureness(f.confidence),
+                      f.confidence * 100, f.cause->id);
+  for (const auto& line : f.evidence) {
+    text += fmt::format("   {}  {}{}\n", Printable(line.at.ToString()), line.text,
+                        line.count > 1 ? fmt::format("  (x{})", line.count) : "");
+  }
+  for (const std::string& against : f.against) text += fmt::format("   against: {}\n", against);
+  text += fmt::format("   settles it: {}\n   next: {}\n", f.cause->settle, Printable(f.next));
+  if (!f.cause->runbook.empty()) text += fmt::format("   runbook: {}\n", f.cause->runbook);
+  return text;
+}
+
+}  // namespace
+
+Document DiagnosisView(const Context& context, const DiagnoseResult& result) {
+  const diagnose::Diagnosis& d = result.diagnosis;
+  Document doc;
+  doc.kind = "Diagnosis";
+  Json& json = *doc.json;
+  json["outcome"] = OutcomeWord(d.outcome);
+  json["summary"] = Printable(d.summary);
+  json["findings"] = Json::array();
+  doc.table = Bold(context, Printable(d.summary)) + "\n";
+  doc.brief = Printable(d.summary) + "\n";
+  size_t number = 0;
+  std::string follow;
+  for (const Finding& f : d.findings) {
+    json["findings"].push_back(FindingJson(f));
+    const Level level = f.cause->kind == CauseKind::kQuestion ? Level::kUnknown : Level::kFail;
+    doc.cases.push_back({f.cause->layer, f.cause->id, level, Printable(f.title)});
+    if (f.cause->kind == CauseKind::kQuestion) continue;
+    if (f.explained_by.empty() && number < 12) {
+      doc.table += FindingText(context, f, ++number);
+    } else if (!f.explained_by.empty()) {
+      follow += fmt::format("   {} (from {})\n", Printable(f.title), f.explained_by);
+    }
+  }
+  if (!follow.empty()) doc.table += "\nfollows from it:\n" + follow;
+  json["bring"] = Json::array();
+  if (!d.bring.empty()) doc.table += "\nnot settled, bring:\n";
+  for (const std::string& bring : d.bring) {
+    json["bring"].push_back(Printable(bring));
+    doc.table += fmt::format("   {}\n", Printable(bring));
+  }
+  json["read"] = Json::object();
+  for (const auto& [what, count] : result.evidence.recognised) json["read"][what] = count;
+  json["files"] = result.readable;
+  json["lines"] = result.evidence.lines;
+  json["unreadable"] = Json::array();
+  for (const auto& [name, why] : result.unreadable)
+    json["unreadable"].push_back({{"file", Printable(name)}, {"why", Printable(why)}});
+  if (doc.cases.empty())
+    doc.cases = {{"diagnose", "outcome",
+                  d.outcome == Outcome::kNothing ? Level::kPass : Level::kUnknown, d.summary}};
+  return doc;
+}
+
+ExitCode ExitCodeOf(const DiagnoseResult& result) {
+  if (result.diagnosis.outcome == Outcome::kFinding) return ExitCode::kFail;
+  if (result.readable == 0) return ExitCode::kUsage;
+  if (result.diagnosis.outcome == Outcome::kNotEnough) return ExitCode::kUnknown;
+  // What could not be read may hold what is wrong.
+  return result.unreadable.empty() ? ExitCode::kDone : ExitCode::kUnknown;
+}
+
+void TellUnreadable(const Context& context, const DiagnoseResult& result) {
+  for (const auto& [name, why] : result.unreadable)
+    context.err << fmt::format("muster: {}: {}\n", Printable(name), Printable(why));
+}
+
+}  // namespace muster::cli
