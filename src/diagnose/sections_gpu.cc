@@ -60,6 +60,7 @@ void ReadSmiQuery(const Section& s, FactStore& facts) {
   int index = -1;
   std::vector<std::pair<size_t, std::string>> path;  // indentation, heading
   std::map<std::string, std::string> width, width_max;
+  std::map<int, int> keys;  // known keys of each GPU: the same number, or one is cut
   size_t offset = 0;
   int attached = -1;
   for (const std::string_view raw : Split(s.text, '\n')) {
@@ -94,6 +95,7 @@ void ReadSmiQuery(const Section& s, FactStore& facts) {
       facts.Add(s.Make("gpu.lost", {{"gpu", std::to_string(index)}, {"pci", gpu}}, s.At(at), line));
     for (const SmiKey& k : kSmiKeys) {
       if (!full.ends_with(k.path)) continue;
+      ++keys[index];
       if (nvidia_smi::IsSentinel(value)) break;
       std::string said(value);
       if (k.fact == "gpu.throttle_thermal" || k.fact == "gpu.throttle_power_brake" ||
@@ -120,6 +122,10 @@ void ReadSmiQuery(const Section& s, FactStore& facts) {
       facts.Add(s.Make("gpu.pcie_narrow", {{"pci", pci}, {"value", now}, {"max", width_max[pci]}},
                        s.Where(pci),
                        fmt::format("GPU {}: PCIe width {} of {}", pci, now, width_max[pci])));
+  for (const auto& [gpu_index, count] : keys)
+    if (count != keys.begin()->second)
+      AddDamage(s, facts,
+                fmt::format("nvidia-smi -q: GPU {} has other keys than the first", gpu_index));
   if (index < 0) AddDamage(s, facts, "nvidia-smi -q lists no GPU");
   if (attached >= 0 && attached != index + 1)
     AddDamage(s, facts, fmt::format("nvidia-smi says {} GPUs and lists {}", attached, index + 1));
@@ -345,6 +351,7 @@ void ReadLspci(const Section& s, FactStore& facts) {
       width_max = number_after(line, "Width x");
     } else if (Contains(line, "LnkSta:")) {
       const int width = number_after(line, "Width x"), speed = number_after(line, "Speed ");
+      if (width_max == 0) AddDamage(s, facts, "lspci: a link status without its capability");
       const bool gpu = Contains(name, "NVIDIA");
       const bool nic = Contains(name, "Mellanox") || Contains(name, "ConnectX");
       if (width > 0 && width_max > 0 && width < width_max)

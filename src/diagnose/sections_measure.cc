@@ -150,6 +150,7 @@ void ReadMetrics(const Section& s, FactStore& facts) {
       facts.Add(s.Make("metric.starved", attrs, g.at, g.line));
   }
   if (page.samples == 0) AddDamage(s, facts, "the page of metrics holds no sample");
+  if (page.bad_lines > 0) AddDamage(s, facts, "a line of the metrics cannot be read");
   if (page.truncated) AddDamage(s, facts, "the page of metrics is cut");
 }
 

@@ -74,6 +74,7 @@ void ReadPods(const Section& s, FactStore& facts) {
                {{"pod", name}, {"status", status}, {"restarts", std::string(words[name_at + 3])}},
                at, line));
   }
+  if (gangs.empty()) AddDamage(s, facts, "a table without rows");
   for (const auto& [name, gang] : gangs) {
     if (gang.running > 0 && gang.pending > 0)
       facts.Add(s.Make("pod.gang_partial",
@@ -89,13 +90,16 @@ void ReadPods(const Section& s, FactStore& facts) {
 }
 
 void ReadNodes(const Section& s, FactStore& facts) {
+  size_t rows = 0;
   for (const std::string_view line : Lines(s.text)) {
     const auto words = SplitBlank(line);
     if (words.size() < 4 || words[0] == "NAME") continue;
+    ++rows;
     facts.Add(s.Make("kube.node",
                      {{"host", std::string(words[0])}, {"status", std::string(words[1])}},
                      s.Where(line), line));
   }
+  if (rows == 0) AddDamage(s, facts, "a table without rows");
 }
 
 std::string ValueOf(std::string_view text, std::string_view key) {
