@@ -1,8 +1,12 @@
 // The golden set: captures/diagnose/CASE/{input files, expected.yaml}. Each case is read from its
 // files alone, and the first cause must be the expected one; a healthy one must give none.
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 #include <map>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -36,6 +40,56 @@ TEST(Cases, EachHasItsExpectedFirstCause) {
     const std::string wanted = c.outcome == "finding" ? c.cause : c.outcome;
     EXPECT_EQ(first, wanted) << c.name << ": " << d.summary
                              << (d.bring.empty() ? "" : "\n  bring: " + d.bring.front());
+  }
+}
+
+// Captures that others published, read from beside the checkout; each says what may be concluded.
+TEST(Cases, OutputsOfRealMachinesGiveNoWrongCauseAndNoFalseAlarm) {
+  namespace fs = std::filesystem;
+  const fs::path root = fs::path(MUSTER_SOURCE_DIR) / "../shared/captures/third_party";
+  if (!fs::exists(root)) GTEST_SKIP() << "the captures of others are not beside this checkout";
+  struct Known {
+    // "calm": nothing wrong, or not enough to judge (some files have no end of the last line).
+    const char *file, *outcome;
+    std::set<std::string> causes;
+  };
+  const std::vector<Known> all = {
+      {"gpud/ibstat.47.0.a100.all.active.0", "calm", {}},
+      {"gpud/ibstat.47.0.h100.all.active.1", "calm", {}},
+      {"gpud/ibstatus.39.0.a100.all.active.0", "nothing_wrong", {}},
+      {"gpud/ibstat.47.0.h100.some.down.0", "finding", {"fabric.port_disabled"}},
+      {"gpud/ibstat.39.0.a100.failed.ibpanic.exit-255.0", "not_healthy", {"nic.missing"}},
+      {"gpud/kmsg.1.log", "calm", {}},
+      {"gpud/lspci.nn.a100", "calm", {}},
+      {"superbenchmark/nccl_allreduce.log", "calm", {}},
+      {"superbenchmark/nccl_allgather.log", "calm", {}},
+      {"superbenchmark/nccl_alltoall.log", "calm", {}},
+      {"superbenchmark/gpu_burn.log", "calm", {}},
+      {"superbenchmark/nvbandwidth_results.log", "calm", {}},
+      {"superbenchmark/ib_loopback_all_sizes.log", "calm", {}},
+      {"superbenchmark/ib_traffic_topo_aware_ibstat.txt", "calm", {}},
+      {"superbenchmark/ib_traffic_topo_aware_ibnetdiscover.txt", "calm", {}},
+      {"gcm/sample-scontrol-output.txt", "calm", {}},
+      {"gcm/sample-scontrol-show-config-output.txt", "calm", {}},
+      {"gcm/sample-squeue-output.txt", "calm", {}},
+      {"dcgm/dcgm_diag_schema.json", "calm", {}},
+  };
+  for (const Known& known : all) {
+    std::ifstream file(root / known.file, std::ios::binary);
+    if (!file) continue;
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const Diagnosis d = testing::DiagnoseText(text);
+    const std::string outcome = testing::OutcomeName(d), wanted = known.outcome;
+    const bool found = d.outcome == Outcome::kFinding;
+    if (found) {
+      EXPECT_TRUE(known.causes.contains(d.findings.front().cause->id))
+          << known.file << ": " << d.findings.front().cause->id << ": " << d.summary;
+    }
+    if (wanted == "not_healthy") {
+      EXPECT_NE(d.outcome, Outcome::kNothing) << known.file << ": " << d.summary;
+    } else if (wanted != "calm") {
+      EXPECT_EQ(outcome, wanted) << known.file << ": " << d.summary;
+    }
   }
 }
 

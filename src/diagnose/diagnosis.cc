@@ -57,6 +57,16 @@ void Collect(const Cause& cause, const FactStore& facts, std::vector<Candidate>&
   }
 }
 
+// Values that a sign was to compare and could not.
+void FindUnparsable(const Cause& cause, const FactStore& facts, std::set<std::string>& out) {
+  for (const SignRef& sign : cause.signs)
+    for (const Fact* fact : facts.Of(sign.fact))
+      for (const Condition& condition : sign.where)
+        if (condition.Unparsable(*fact))
+          out.insert(fmt::format("{}: \"{}\" is no number", fact->at.ToString(),
+                                 Printable(fact->Get(condition.attr))));
+}
+
 void Weigh(const FactStore& facts, Candidate& c) {
   std::sort(c.facts.begin(), c.facts.end(),
             [](const Fact* a, const Fact* b) { return a->order < b->order; });
@@ -177,6 +187,9 @@ Diagnosis Judge(const Knowledge& knowledge, const Evidence& evidence) {
   }
   for (const Fact* damage : evidence.facts.Of("damage"))
     d.bring.push_back(fmt::format("{}: {}", damage->at.ToString(), damage->Get("what")));
+  std::set<std::string> unparsable;
+  for (const Cause& cause : knowledge.causes) FindUnparsable(cause, evidence.facts, unparsable);
+  d.bring.insert(d.bring.end(), unparsable.begin(), unparsable.end());
   for (const std::string& file : evidence.unrecognised)
     d.bring.push_back(file + ": holds nothing that is known here");
   const bool found = std::any_of(d.findings.begin(), d.findings.end(), [](const Finding& f) {

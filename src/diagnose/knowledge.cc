@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <cstring>
 #include <set>
 
 #include <fmt/format.h>
@@ -150,6 +152,16 @@ bool Condition::Holds(const Fact& fact) const {
     default:
       return *number < *wanted;
   }
+}
+
+bool Condition::Unparsable(const Fact& fact) const {
+  if (op == Op::kEqual || op == Op::kNotEqual || op == Op::kContains) return false;
+  const std::string_view have = fact.Get(attr);
+  if (have.empty() || fact.Number(attr)) return false;
+  const bool word = std::all_of(have.begin(), have.end(), [](char c) {
+    return std::isalpha(static_cast<unsigned char>(c)) || std::strchr(" /-_[]", c) != nullptr;
+  });
+  return !word;
 }
 
 bool SignRef::Holds(const Fact& f) const {

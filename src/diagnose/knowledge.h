@@ -31,6 +31,9 @@ struct Condition {
   std::vector<std::string> values;
   // A missing attribute satisfies only kNotEqual; a comparison with text that is no number fails.
   bool Holds(const Fact& fact) const;
+  // A comparison with a value that should be a number and is none: a decimal comma, a flipped byte.
+  // Words such as "N/A" are no damage.
+  bool Unparsable(const Fact& fact) const;
 };
 
 // "xid code=79 @95": a fact, what it must say, and how much it weighs (0 = the cause's weight).

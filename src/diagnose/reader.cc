@@ -1,3 +1,4 @@
+// Longer than 500 lines because one state machine decides which reader owns each line.
 #include "diagnose/reader.h"
 
 #include <algorithm>
@@ -99,6 +100,17 @@ std::string GroupIn(std::string_view line) {
   return "";
 }
 
+// Do two lines stand in one table? Rows above the heading mean that lines changed places.
+bool SameShape(std::string_view heading, std::string_view line) {
+  if (line.empty() || line.find_first_of("#$") != std::string_view::npos) return false;
+  if (line[0] == '|') return heading[0] == '|';  // of a drawn table
+  const auto cells = [](std::string_view text) {
+    const auto commas = Split(text, ',').size();
+    return commas > 1 ? commas : SplitBlank(text).size();
+  };
+  return cells(heading) == cells(line);
+}
+
 // The host that a heading or a prompt names: "== node001 ==", "root@node001:~# ", "--- node-7 ---".
 std::string HeadingHost(std::string_view line) {
   if (const size_t at = line.find('@'); at != std::string_view::npos && at < 24 &&
@@ -177,8 +189,10 @@ struct Reader::State {
   std::string file, heading_host;
   size_t number = 0;
   bool known_here = false, has_escape = false;
+  bool noise = false;  // bytes that are no text, replaced by the decoder
   std::string carry;
   std::string plain, folded;  // reused
+  std::string previous;       // the line before, where it is short enough for a row of a table
   std::vector<uint32_t> hits;
 
   const SectionKind* kind = nullptr;
@@ -198,9 +212,11 @@ void Reader::Begin(std::string file) {
   State& s = *s_;
   s.file = std::move(file);
   s.heading_host.clear();
+  s.previous.clear();
   s.number = 0;
   s.known_here = false;
   s.carry.clear();
+  s.noise = false;
   ++s.evidence.files;
 }
 
@@ -216,6 +232,7 @@ void Reader::Feed(std::string_view bytes) {
     if (s.document.text.size() + bytes.size() <= kLongestDocument) s.document.text += bytes;
     return;
   }
+  if (!s.noise && bytes.find("\xef\xbf\xbd") != std::string_view::npos) s.noise = true;
   s.has_escape = std::memchr(bytes.data(), '\x1b', bytes.size()) != nullptr ||
                  s.carry.find('\x1b') != std::string::npos;
   size_t at = 0;
@@ -269,6 +286,9 @@ void Reader::End() {
                           {},
                           0,
                           1});
+  if (s.noise && s.known_here)
+    s.evidence.facts.Add(
+        {"damage", {{"what", "bytes that are no text"}}, {s.file, 0}, "", {}, 0, 1});
   if (!s.known_here) s.evidence.unrecognised.push_back(s.file);
   s.evidence.lines += s.number;
 }
@@ -285,6 +305,7 @@ void Reader::State::Line(std::string_view line) {
     return;
   }
   if (line.empty()) {
+    previous.clear();
     if (kind != nullptr && section.text.size() < Section::kMostBytes && kind->belongs(line))
       section.text += '\n';
     else if (kind != nullptr)
@@ -296,14 +317,18 @@ void Reader::State::Line(std::string_view line) {
     return;
   }
   if (kind != nullptr) {
-    if (kind->belongs(line) && section.text.size() + line.size() < Section::kMostBytes) {
+    if (!kind->belongs(line)) {
+      CloseSection(false);
+    } else if (section.text.size() + line.size() < Section::kMostBytes) {
       section.text += line;
       section.text += '\n';
     } else {
-      CloseSection(false);
+      AddDamage(section, evidence.facts, "longer than is read");
+      CloseSection(true);
     }
   }
   Hits(line);
+  previous = line.size() < 400 && kind == nullptr ? line : std::string_view();
 }
 
 // JSON and XML are collected until they end. True when the line belongs to one.
@@ -405,6 +430,9 @@ void Reader::State::Hits(std::string_view line) {
     if (kind != nullptr && kind->name == std::string_view("nccl-tests")) continue;
     if (!found->begins(line)) continue;
     CloseSection(false);
+    if (found->table && SameShape(line, previous))
+      AddDamage({file, number - 1, "", heading_host, false}, evidence.facts,
+                "a row stands before the heading of its table");
     kind = found;
     section = {file, number, std::string(line) + "\n", heading_host, false};
     Know(found->name);

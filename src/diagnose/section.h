@@ -32,6 +32,7 @@ struct SectionKind {
   bool (*begins)(std::string_view line);   // is it really the first line?
   bool (*belongs)(std::string_view line);  // is this line still part of it?
   void (*read)(const Section&, FactStore&);
+  bool table = false;  // the first line names columns: rows above it are out of place
 };
 
 std::span<const SectionKind> FabricSections();     // ibstat, iblinkinfo, perfquery, ethtool, ...

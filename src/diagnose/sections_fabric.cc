@@ -150,8 +150,10 @@ void ReadLinks(const Section& s, FactStore& facts) {
     }
     facts.Add(s.Make(id, std::move(attrs), s.Where(Trim(link.excerpt)), link.excerpt));
   }
-  if (links.lines.empty() && !links.rejected.empty())
-    AddDamage(s, facts, "no line of iblinkinfo can be read");
+  if (!links.rejected.empty())
+    AddDamage(s, facts,
+              fmt::format("iblinkinfo: {} lines cannot be read, such as: {}", links.rejected.size(),
+                          Shorten(Printable(Trim(links.rejected.front())), 80)));
 }
 
 // ---- counters ----

@@ -2,6 +2,7 @@
 // catalogue/facts.yaml where the same thing is meant, so that a rule reads a pasted text and a
 // capture alike.
 #include <array>
+#include <cctype>
 #include <map>
 
 #include <fmt/format.h>
@@ -103,7 +104,11 @@ void ReadSmiQuery(const Section& s, FactStore& facts) {
           k.fact == "gpu.sram_threshold" || k.fact == "gpu.retired_pending" ||
           k.fact == "gpu.persistence") {
         const auto flag = nvidia_smi::Flag(value);
-        if (!flag) break;  // counters of the same name in newer versions
+        if (!flag) {  // newer versions have counters of the same name: "0 us"
+          if (value.empty() || std::isdigit(static_cast<unsigned char>(value[0])) == 0)
+            AddDamage(s, facts, fmt::format("{} is neither yes nor no: {}", key, Printable(value)));
+          break;
+        }
         said = *flag ? "true" : "false";
       }
       if (const size_t blank = said.find(' ');
@@ -383,16 +388,24 @@ constexpr std::array kGpu = {
                          l.starts_with("Attached GPUs");
                 },
                 ReadSmiQuery},
+    SectionKind{"nvidia-smi -q", "attached gpus",
+                [](std::string_view l) { return l.starts_with("Attached GPUs"); },
+                [](std::string_view l) {
+                  return IndentedLine(l) || l.starts_with("GPU ") || l.starts_with("Timestamp") ||
+                         l.starts_with("Driver Version") || l.starts_with("CUDA Version") ||
+                         l.starts_with("Attached GPUs");
+                },
+                ReadSmiQuery},
     SectionKind{
         "nvidia-smi", "| nvidia-smi", [](std::string_view) { return true; },
         [](std::string_view l) { return l.empty() || l[0] == '|' || l[0] == '+' || l[0] == ' '; },
-        ReadSmiTable},
+        ReadSmiTable, true},
     SectionKind{"nvidia-smi csv", "pci.bus_id",
                 [](std::string_view l) { return Contains(l, ", ") && !Contains(l, "--"); },
-                [](std::string_view l) { return Contains(l, ", "); }, ReadSmiCsv},
+                [](std::string_view l) { return Contains(l, ", "); }, ReadSmiCsv, true},
     SectionKind{"nvidia-smi csv", "index, ",
                 [](std::string_view l) { return l.starts_with("index, "); },
-                [](std::string_view l) { return Contains(l, ", "); }, ReadSmiCsv},
+                [](std::string_view l) { return Contains(l, ", "); }, ReadSmiCsv, true},
     SectionKind{"nvidia-smi topo -m", "cpu affinity",
                 [](std::string_view l) { return Contains(l, "GPU0"); },
                 [](std::string_view l) {

@@ -141,6 +141,7 @@ void ReadSinfo(const Section& s, FactStore& facts) {
   };
   const int state = index_of("STATE"), nodes = index_of("NODELIST"), job = index_of("JOBID");
   const Columns columns = HeadsOf(head);
+  if (job < 0 && lines.size() < 2) AddDamage(s, facts, "a table without rows");
   for (size_t n = 1; n < lines.size(); ++n) {
     const auto words = SplitBlank(lines[n]);
     const Place at{s.file, s.first_line + n};
@@ -178,12 +179,12 @@ constexpr std::array kScheduler = {
                 [](std::string_view l) {
                   return Contains(l, "NAME") && Contains(l, "READY") && Contains(l, "STATUS");
                 },
-                NotBlank, ReadPods},
+                NotBlank, ReadPods, true},
     SectionKind{"kubectl get nodes", "roles",
                 [](std::string_view l) {
                   return l.starts_with("NAME") && Contains(l, "STATUS") && Contains(l, "VERSION");
                 },
-                NotBlank, ReadNodes},
+                NotBlank, ReadNodes, true},
     SectionKind{"scontrol show node",
                 "nodename=", [](std::string_view l) { return l.starts_with("NodeName="); },
                 [](std::string_view l) {
@@ -195,7 +196,7 @@ constexpr std::array kScheduler = {
                   return Contains(l, "NODELIST") && !Contains(l, "=") &&
                          (Contains(l, "STATE") || Contains(l, "REASON") || Contains(l, "JOBID"));
                 },
-                NotBlank, ReadSinfo},
+                NotBlank, ReadSinfo, true},
 };
 
 }  // namespace

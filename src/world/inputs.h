@@ -25,7 +25,8 @@ class InputSink {
 class Inputs {
  public:
   virtual ~Inputs() = default;
-  // A file, a folder (with all below it, sorted by name; links are not followed) or "-".
+  // A file, a folder (with all below it, sorted by name; links to folders are not
+  // followed) or "-".
   virtual void Visit(const std::string& path, InputSink& sink) = 0;
   // Hands over what the file has beyond `offset`; returns the new offset. kNotFound when it is
   // gone.

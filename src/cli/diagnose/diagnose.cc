@@ -35,11 +35,12 @@ ExitCode DiagnoseFiles(const Invocation& invocation) {
     context.err << fmt::format("found so far: {}\n", Printable(finding.title));
     context.err.flush();
   };
+  if (!follow.empty() && context.catch_interrupts) context.catch_interrupts();
   Result<DiagnoseResult> result = follow.empty()
                                       ? DiagnoseInputs(context.world, *context.inputs, paths, tell)
                                       : FollowInput(*context.inputs, follow, tell, [&] {
                                           context.world.clock.SleepFor(std::chrono::seconds(1));
-                                          return true;
+                                          return !context.interrupted || !context.interrupted();
                                         });
   if (!result.ok()) return Complain(context, result.error());
   TellUnreadable(context, *result);

@@ -123,13 +123,16 @@ void PosixInputs::VisitFolder(const std::string& path, InputSink& sink, int dept
   std::sort(names.begin(), names.end());
   for (const std::string& name : names) {
     const std::string below = path + "/" + name;
-    struct stat info{};
-    if (::lstat(below.c_str(), &info) != 0) {
+    struct stat info{}, target{};
+    if (::lstat(below.c_str(), &info) != 0 || ::stat(below.c_str(), &target) != 0) {
       sink.Broken(below, std::strerror(errno));
     } else if (S_ISDIR(info.st_mode)) {
       VisitFolder(below, sink, depth + 1);
-    } else if (S_ISREG(info.st_mode)) {
+    } else if (S_ISREG(target.st_mode)) {
       VisitFile(below, sink);
+    } else {
+      sink.Broken(below, S_ISLNK(info.st_mode) ? "a link to a folder is not followed"
+                                               : "no file that ends");
     }
   }
 }
