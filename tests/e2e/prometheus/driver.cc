@@ -249,7 +249,7 @@ class E2e {
 };
 
 // Starts a monitor and stays, so that run.sh can kill us and look what is left.
-int Hold(const std::string& folder) {
+int HoldLab(const std::string& folder) {
   PosixWorld real;
   World world = real.ports();
   LabState state = lab::MakeLab(ClusterSpec{}, 7, world.clock.Now());
@@ -316,7 +316,7 @@ int main(int argc, char** argv) {
   }
   if (args.size() == 2 && args[0] == "absent") return muster::Absent(args[1]);
   if (args.size() == 2 && args[0] == "sysfs") return muster::Sysfs(args[1]);
-  if (args.size() == 2 && args[0] == "hold") return muster::Hold(args[1]);
+  if (args.size() == 2 && args[0] == "hold") return muster::HoldLab(args[1]);
   if (args.size() == 2 && args[0] == "run") return muster::E2e(args[1]).Run();
   if (args.size() == 3 && args[0] == "capture") return muster::E2e(args[1]).Capture(args[2]);
   std::fputs("usage: muster_prometheus_e2e run|absent|sysfs|hold FOLDER, or capture FOLDER INTO\n",
