@@ -4,7 +4,7 @@
 if(CMAKE_SCRIPT_MODE_FILE)
   separate_arguments(FILES)
   set(code "// Generated from ${ROOT}; edit the files there.\n#include \"catalogue/embedded.h\"\n\nnamespace muster {\nnamespace {\n")
-  string(APPEND code "constexpr EmbeddedFile kFiles[] = {\n")
+  string(APPEND code "const EmbeddedFile kFiles[] = {\n")
   foreach(file IN LISTS FILES)
     file(RELATIVE_PATH name ${ROOT} ${file})
     file(READ ${file} text)

@@ -291,7 +291,8 @@ int Cluster::MilliFree(int node, int device) const {
   const size_t n = static_cast<size_t>(node);
   if ((FreeDevices(gpu_resource_[n], node) >> device & 1) != 0) return kWholeGpu;
   if ((shared_[n] >> device & 1) == 0) return 0;
-  return kWholeGpu - milli_used_[static_cast<size_t>(milli_begin_[n] + device)];
+  return kWholeGpu -
+         milli_used_[static_cast<size_t>(milli_begin_[n]) + static_cast<size_t>(device)];
 }
 int Cluster::zone_count(int node) const { return static_cast<int>(Spec(node).numa.size()); }
 

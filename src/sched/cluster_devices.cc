@@ -74,7 +74,7 @@ void Cluster::ApplyShare(int milli, int node, int device, bool take) {
   const size_t n = static_cast<size_t>(node);
   const uint64_t bit = uint64_t{1} << device;
   uint64_t& whole = devices_[static_cast<size_t>(gpu_resource_[n])][n];
-  uint16_t& used = milli_used_[static_cast<size_t>(milli_begin_[n] + device)];
+  uint16_t& used = milli_used_[static_cast<size_t>(milli_begin_[n]) + static_cast<size_t>(device)];
   const bool was = used > 0;
   used = static_cast<uint16_t>(take ? used + milli : used - milli);
   const bool is = used > 0;

@@ -11,7 +11,10 @@ bool Engine::IsLegal(const Gang& gang) const {
     const GangGroup& group = gang.groups[g];
     int bound = 0;
     for (int rank = 0; rank < group.count; ++rank)
-      bound += gang.slots[static_cast<size_t>(group.first_rank + rank)].node >= 0 ? 1 : 0;
+      bound +=
+          gang.slots[static_cast<size_t>(group.first_rank) + static_cast<size_t>(rank)].node >= 0
+              ? 1
+              : 0;
     if (bound < group.min) return false;
   }
   return gang.bound >= LeastRanks(gang) && gang.bound > 0;

@@ -20,7 +20,7 @@ int64_t WorkLost(const Gang& gang, TimeMs now) {
     int64_t each = 0;
     for (const auto& ask : group.shape.devices) each = std::max(each, ask.amount);
     for (int rank = 0; rank < group.count; ++rank) {
-      if (gang.slots[static_cast<size_t>(group.first_rank + rank)].node >= 0)
+      if (gang.slots[static_cast<size_t>(group.first_rank) + static_cast<size_t>(rank)].node >= 0)
         devices += std::max<int64_t>(1, each);
     }
   }
@@ -94,7 +94,11 @@ void EvictionSearch::CollectUnits() {
       const GangGroup& group = victim.groups[g];
       int bound = 0;
       for (int rank = 0; rank < group.count; ++rank)
-        bound += victim.slots[static_cast<size_t>(group.first_rank + rank)].node >= 0 ? 1 : 0;
+        bound +=
+            victim.slots[static_cast<size_t>(group.first_rank) + static_cast<size_t>(rank)].node >=
+                    0
+                ? 1
+                : 0;
       for (int rank = group.count; rank-- > 0;) {
         const int flat = group.first_rank + rank;
         if (victim.slots[static_cast<size_t>(flat)].node < 0) continue;

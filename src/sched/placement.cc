@@ -32,8 +32,9 @@ bool Placer::Inside(int where, int within) const {
 
 int64_t Placer::UnitsOf(int where, bool slices) const {
   if (where < 0) {
-    return slices ? node_slices_[static_cast<size_t>(~where)]
-                  : class_->fit[static_cast<size_t>(~where)];
+    const int node = ~where;
+    return slices ? node_slices_[static_cast<size_t>(node)]
+                  : class_->fit[static_cast<size_t>(node)];
   }
   return slices ? slice_units_[static_cast<size_t>(where)]
                 : class_->sum[static_cast<size_t>(where)];
@@ -243,7 +244,8 @@ bool Placer::TryLevel(const PlaceAsk& ask, int level, std::vector<PlacedRank>& p
     const ShapeClass* counts = class_;
     if (wanted == 0) {
       ForEachAt(level, [&](int where) {
-        const int64_t units = where < 0 ? counts->fit[static_cast<size_t>(~where)]
+        const int node = ~where;
+        const int64_t units = where < 0 ? counts->fit[static_cast<size_t>(node)]
                                         : counts->sum[static_cast<size_t>(where)];
         if (units >= group.count && Inside(where, ask.within)) found.push_back({where, units});
       });

@@ -56,13 +56,13 @@ Worth::Worth(const Mix& mix, const std::vector<Residual>& nodes,
 // on, with `*_end` nothing comes any more.
 void Worth::FillTable(Table& table, const std::vector<Arrival>& shares,
                       const std::vector<Arrival>& wholes) const {
-  table.share.assign(static_cast<size_t>(kRests * kCpuSteps), 0);
-  table.idle.assign(static_cast<size_t>((most_gpus_ + 1) * kCpuSteps), 0);
+  table.share.assign(static_cast<size_t>(kRests) * kCpuSteps, 0);
+  table.idle.assign((static_cast<size_t>(most_gpus_) + 1) * kCpuSteps, 0);
   const auto share = [&](int rest, int cpu) -> float& {
-    return table.share[static_cast<size_t>(rest * kCpuSteps + cpu)];
+    return table.share[static_cast<size_t>(rest) * kCpuSteps + static_cast<size_t>(cpu)];
   };
   const auto idle = [&](int gpus, int cpu) -> float& {
-    return table.idle[static_cast<size_t>(gpus * kCpuSteps + cpu)];
+    return table.idle[static_cast<size_t>(gpus) * kCpuSteps + static_cast<size_t>(cpu)];
   };
   for (int cpu = 0; cpu < kCpuSteps; ++cpu) {
     for (int rest = 1; rest < kRests; ++rest) {
@@ -123,7 +123,8 @@ double Worth::Of(const Residual& node) const {
     if (node.gpu_left[i] == kWholeGpu) {
       ++idle;
     } else {
-      worth += table.share[static_cast<size_t>(node.gpu_left[i] / 10 * kCpuSteps + cpu)];
+      worth += table.share[static_cast<size_t>(node.gpu_left[i] / 10) * kCpuSteps +
+                           static_cast<size_t>(cpu)];
     }
   }
   if (idle == 0) return worth;
@@ -135,7 +136,7 @@ double Worth::Of(const Residual& node) const {
   }
   const double part = std::min(1.0, static_cast<double>(node.cpu_milli - cpu * step_milli_) /
                                         static_cast<double>(step_milli_));
-  const auto row = static_cast<size_t>(idle * kCpuSteps);
+  const auto row = static_cast<size_t>(idle) * kCpuSteps;
   return worth + table.idle[row + static_cast<size_t>(cpu)] * (1 - part) +
          table.idle[row + static_cast<size_t>(next)] * part;
 }

@@ -157,8 +157,9 @@ class Reader {
       waiting_[name] = now_;
     } else if (kind == "shrink") {
       const auto ranks = line.at("ranks").get<std::set<int>>();
+      const auto task = line.at("task").get<std::string>();
       EndStays([&](const RankKey& rank, const Stay&) {
-        return std::get<0>(rank) == name && std::get<1>(rank) == line.at("task") &&
+        return std::get<0>(rank) == name && std::get<1>(rank) == task &&
                ranks.contains(std::get<2>(rank));
       });
     } else if (kind == "finish" || kind == "reject") {
