@@ -1,5 +1,6 @@
 #include "app/sched_timeline.h"
 
+#include "app/sched_simulate.h"
 #include "sched/timeline/svg.h"
 
 namespace muster {
@@ -7,6 +8,12 @@ namespace muster {
 Result<timeline::Timeline> LoadTimeline(Files& files, const std::string& script_path,
                                         const std::string& decisions_path) {
   TRY(const std::string script, files.Read(script_path));
+  if (decisions_path.empty()) {
+    auto decided = SimulateSchedule(script);
+    if (!decided.ok())
+      return tl::unexpected(std::move(decided.error()).Context("reading " + script_path));
+    return timeline::ReadTimeline(script, decided->decisions).Context("reading " + script_path);
+  }
   TRY(const std::string decisions, files.Read(decisions_path));
   return timeline::ReadTimeline(script, decisions)
       .Context("reading " + script_path + " and " + decisions_path);

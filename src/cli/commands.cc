@@ -33,6 +33,7 @@
 #include "cli/sched/plot.h"
 #include "cli/sched/replay.h"
 #include "cli/sched/sched.h"
+#include "cli/sched/shapes.h"
 #include "cli/schema/schema.h"
 #include "cli/table.h"
 #include "cli/top/top.h"
@@ -121,6 +122,9 @@ constexpr std::array kCommands = {
             "A published trace through a packing policy: allocation against load", SchedReplay},
     Command{"top", "Schedule", "One moment of a cluster script: use, queues, waits, who sits where",
             Top},
+    Command{"sched shapes", "Schedule",
+            "Which GPU counts a node class admits, and why its kubelets refuse the others",
+            SchedShapes},
     Command{"schema", "Help", "JSON schemas of -o json", Schema},
     Command{"completion", "Help", "Completions for bash, zsh, fish", Completion},
     Command{"man", "Help", "The manual page", Man},

@@ -31,14 +31,19 @@ ExitCode SchedWhatIf(const Invocation& invocation) {
             "change and time runs on in both");
   args.Required("--script", script, "FILE", "A cluster script");
   args.Option("--at", at, "T", "Virtual time in milliseconds (without it: the last event)");
-  args.Rest("CHANGE", changes, "Events without \"t\": '{\"op\":\"node.uncordon\",\"name\":\"n1\"}'",
-            true);
+  std::string change;
+  args.Option("--change", change, "EVENT", "One change (the same as CHANGE)");
+  args.Rest("CHANGE", changes,
+            "Events without \"t\": '{\"op\":\"node.uncordon\",\"name\":\"n1\"}'");
   args.Option("--about", about, "JOB", "Only these jobs (without it: every job that waits)");
   output.AddTo(args);
   args.Example(
       "muster sched whatif --script hour.jsonl '{\"op\":\"node.uncordon\",\"name\":\"n1\"}'");
   if (auto stop = Begin(invocation, args)) return *stop;
   Context& context = invocation.context;
+  if (!change.empty()) changes.push_back(change);
+  if (changes.empty())
+    return Complain(context, Code::kInvalid, "what changes: give --change EVENT or CHANGE");
   std::optional<int64_t> at_ms;
   if (!at.empty()) {
     const auto value = ParseInt(at);

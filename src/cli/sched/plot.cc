@@ -15,7 +15,8 @@ ExitCode SchedPlot(const Invocation& invocation) {
             "A cluster script and its decisions as one SVG: GPUs in use by queue, GPUs waited for, "
             "stranded GPUs, and where each gang sat");
   args.Required("--script", script, "FILE", "The cluster script");
-  args.Required("--decisions", decisions, "FILE", "The decisions made on it");
+  args.Option("--decisions", decisions, "FILE",
+              "The decisions made on it (default: those of muster sched simulate)");
   args.Required("--out", out, "FILE", "Where the SVG goes");
   args.Example("muster sched plot --script hour.jsonl --decisions decisions.jsonl --out hour.svg");
   if (auto stop = Begin(invocation, args)) return *stop;

@@ -119,7 +119,8 @@ ExitCode Top(const Invocation& invocation) {
       "One moment of a cluster script and its decisions: GPUs in use, queues, waits, stranded "
       "GPUs, and which gang sits where");
   args.Required("--script", script, "FILE", "The cluster script");
-  args.Required("--decisions", decisions, "FILE", "The decisions made on it");
+  args.Option("--decisions", decisions, "FILE",
+              "The decisions made on it (default: those of muster sched simulate)");
   args.Option("--at", at, "MS", "Virtual time in milliseconds (the end)");
   output.AddTo(args);
   args.Example("muster top --script hour.jsonl --decisions decisions.jsonl --at 1800000");
