@@ -356,7 +356,7 @@ AdmissionAnswer FitsWhole(const Job& job, const std::vector<Node>& nodes) {
   // Large shapes first: they have the fewest places.
   std::stable_sort(groups.begin(), groups.end(),
                    [](const TaskGroup* a, const TaskGroup* b) { return GpusOf(*a) > GpusOf(*b); });
-  int64_t ranks = 0, wanted = 0;
+  int64_t wanted = 0;
   for (const TaskGroup* group : groups) {
     const int64_t gpus = GpusOf(*group);
     int64_t placed = 0;
@@ -367,7 +367,6 @@ AdmissionAnswer FitsWhole(const Job& job, const std::vector<Node>& nodes) {
       room -= here * gpus;
       if (placed == group->min) break;
     }
-    ranks += placed;
     wanted += group->min;
     if (placed < group->min)
       return {Level::kFail, fmt::format("{}: {} of {} ranks of {} GPUs find room on {} nodes",

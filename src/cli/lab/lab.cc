@@ -42,10 +42,10 @@ ExitCode LabCreate(const Invocation& invocation) {
   Document doc;
   doc.kind = "Lab";
   *doc.json = {{"site", out}, {"spec", FormatClusterSpec(*spec)}};
-  doc.table =
-      fmt::format("{}\n  {}, {}, rehearsed on this machine\nnext: muster bringup run --site {}\n",
-                  out, Counted(static_cast<size_t>(spec->nodes), "node"),
-                  Counted(static_cast<size_t>(spec->nodes * spec->gpus), "GPU"), out);
+  doc.table = fmt::format(
+      "{}\n  {}, {}, rehearsed on this machine\nnext: muster bringup run --site {}\n", out,
+      Counted(static_cast<size_t>(spec->nodes), "node"),
+      Counted(static_cast<size_t>(spec->nodes) * static_cast<size_t>(spec->gpus), "GPU"), out);
   doc.cases = {{"lab", out, Level::kPass, ""}};
   Emit(context, output, doc);
   return ExitCode::kDone;

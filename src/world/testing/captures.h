@@ -19,7 +19,7 @@ inline std::optional<std::string> ReadWhole(const std::string& path) {
   return text.str();
 }
 // captures/<name> of the project; must exist. `source_dir` is MUSTER_SOURCE_DIR, which every test
-// binary gets.
+// file that names it gets (cmake/rooms.cmake).
 inline std::string Capture(const std::string& source_dir, const std::string& name) {
   return ReadWhole(source_dir + "/captures/" + name).value();
 }

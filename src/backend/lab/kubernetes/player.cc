@@ -49,6 +49,19 @@ void Player::Note(const std::string& text) {
   if (on_note_) on_note_(Printable(text));
 }
 
+void Player::Ask(kube::Request request, kube::Client::Done done) {
+  client_.Start(std::move(request), [alive = std::weak_ptr<bool>(alive_),
+                                     done = std::move(done)](const kube::Answer& answer) {
+    if (!alive.expired()) done(answer);
+  });
+}
+
+uint64_t Player::After(Duration delay, std::function<void()> then) {
+  return client_.After(delay, [alive = std::weak_ptr<bool>(alive_), then = std::move(then)] {
+    if (!alive.expired()) then();
+  });
+}
+
 void Player::Start() {
   for (const auto& [name, node] : nodes_) Register(node);
   if (!options_.play_pods) return;
@@ -74,7 +87,7 @@ void Player::Register(const PlayedNode& node) {
     if (!answer.ok()) {
       Note(answer.error->ToString());
       ++stats_.failed_writes;
-      client_.After(std::chrono::seconds(5), [this, name] { Register(nodes_.at(name)); });
+      After(std::chrono::seconds(5), [this, name] { Register(nodes_.at(name)); });
       return;
     }
     ++stats_.nodes;
@@ -82,11 +95,10 @@ void Player::Register(const PlayedNode& node) {
   };
   // A status given at creation is kept for nodes, so one write registers a new one; one that is
   // there from an earlier run is made Ready again.
-  client_.Start(kube::Create(kube::kNodes, "", body),
-                [this, name, body, done](const kube::Answer& answer) {
-                  if (answer.status != 409) return done(answer);
-                  client_.Start(kube::MergePatch(kube::kNodes, "", name, body, "status"), done);
-                });
+  Ask(kube::Create(kube::kNodes, "", body), [this, name, body, done](const kube::Answer& answer) {
+    if (answer.status != 409) return done(answer);
+    Ask(kube::MergePatch(kube::kNodes, "", name, body, "status"), done);
+  });
 }
 
 void Player::RenewLease(const std::string& node, bool create) {
@@ -100,20 +112,19 @@ void Player::RenewLease(const std::string& node, bool create) {
     if (answer.ok()) ++stats_.leases;
     if (!answer.ok() && !exists) ++stats_.failed_writes;
     const bool create_next = answer.status == 404;
-    client_.After(exists ? Duration::zero() : every,
-                  [this, node, create_next] { RenewLease(node, create_next); });
+    After(exists ? Duration::zero() : every,
+          [this, node, create_next] { RenewLease(node, create_next); });
   };
   if (create) {
-    client_.Start(
-        kube::Create(kube::kLeases, kLeaseNamespace,
+    Ask(kube::Create(kube::kLeases, kLeaseNamespace,
                      fmt::format(R"({{"metadata":{{"name":{0}}},"spec":{{"holderIdentity":{0},)"
                                  R"("leaseDurationSeconds":{1},"renewTime":"{2}"}}}})",
                                  kube::JsonString(node), kLeaseSeconds, now)),
         done);
   } else {
-    client_.Start(kube::MergePatch(kube::kLeases, kLeaseNamespace, node,
-                                   fmt::format(R"({{"spec":{{"renewTime":"{}"}}}})", now)),
-                  done);
+    Ask(kube::MergePatch(kube::kLeases, kLeaseNamespace, node,
+                         fmt::format(R"({{"spec":{{"renewTime":"{}"}}}})", now)),
+        done);
   }
 }
 
@@ -199,7 +210,7 @@ void Player::Adopt(const Pod& pod, Played& played) {
 
 void Player::EndLater(const std::string& key, const std::string& uid, Duration delay,
                       int exit_code) {
-  played_[uid].timer = client_.After(delay, [this, key, uid, exit_code] {
+  played_[uid].timer = After(delay, [this, key, uid, exit_code] {
     played_[uid].timer = 0;
     End(key, uid, exit_code, "");
   });
@@ -226,37 +237,37 @@ void Player::End(const std::string& key, const std::string& uid, int exit_code,
 void Player::Write(const Pod& pod, const PodStatus& status) {
   const std::string key = pod.meta.Key(), uid = pod.meta.uid;
   played_[uid].writing = true;
-  client_.Start(kube::MergePatch(kube::kPods, pod.meta.ns, pod.meta.name,
-                                 PodStatusPatch(pod, status), "status"),
-                [this, key, uid](const kube::Answer& answer) {
-                  const auto found = played_.find(uid);
-                  if (found == played_.end()) return;
-                  found->second.writing = false;
-                  // 404 and 409: it is gone, or a namesake stands there; its deletion is on the
-                  // way.
-                  if (answer.ok() || answer.status == 404 || answer.status == 409) {
-                    // The watch may have brought the change while we still waited for the answer.
-                    const Pod* now = pods_->known().Find(key);
-                    if (now != nullptr && now->meta.uid == uid &&
-                        (now->phase == "Running" || now->meta.deleted)) {
-                      Look(*now);
-                    }
-                    return;
-                  }
-                  ++stats_.failed_writes;
-                  Note(answer.error->ToString());
-                  // Whether it was written is not known: look at the object once more, and begin
-                  // again there.
-                  client_.After(std::chrono::seconds(1), [this, key, uid] {
-                    const Pod* now = pods_->known().Find(key);
-                    const auto again = played_.find(uid);
-                    if (now == nullptr || now->meta.uid != uid || again == played_.end()) return;
-                    again->second.again = true;
-                    if (!now->Finished()) again->second.ended = false;
-                    if (again->second.process != nullptr) processes_of_[uid] = key;
-                    Look(*now);
-                  });
-                });
+  Ask(kube::MergePatch(kube::kPods, pod.meta.ns, pod.meta.name, PodStatusPatch(pod, status),
+                       "status"),
+      [this, key, uid](const kube::Answer& answer) {
+        const auto found = played_.find(uid);
+        if (found == played_.end()) return;
+        found->second.writing = false;
+        // 404 and 409: it is gone, or a namesake stands there; its deletion is on the
+        // way.
+        if (answer.ok() || answer.status == 404 || answer.status == 409) {
+          // The watch may have brought the change while we still waited for the answer.
+          const Pod* now = pods_->known().Find(key);
+          if (now != nullptr && now->meta.uid == uid &&
+              (now->phase == "Running" || now->meta.deleted)) {
+            Look(*now);
+          }
+          return;
+        }
+        ++stats_.failed_writes;
+        Note(answer.error->ToString());
+        // Whether it was written is not known: look at the object once more, and begin
+        // again there.
+        After(std::chrono::seconds(1), [this, key, uid] {
+          const Pod* now = pods_->known().Find(key);
+          const auto again = played_.find(uid);
+          if (now == nullptr || now->meta.uid != uid || again == played_.end()) return;
+          again->second.again = true;
+          if (!now->Finished()) again->second.ended = false;
+          if (again->second.process != nullptr) processes_of_[uid] = key;
+          Look(*now);
+        });
+      });
 }
 
 void Player::FinishDeletion(const Pod& pod) {
@@ -265,21 +276,21 @@ void Player::FinishDeletion(const Pod& pod) {
   if (played.writing) return;  // the answer looks again
   played.writing = true;
   const std::string key = pod.meta.Key(), uid = pod.meta.uid;
-  client_.Start(kube::Delete(kube::kPods, pod.meta.ns, pod.meta.name, {uid, ""}, 0),
-                [this, key, uid](const kube::Answer& answer) {
-                  if (answer.ok() || answer.status == 404 || answer.status == 409) {
-                    if (answer.ok()) ++stats_.deleted;
-                    return;
-                  }
-                  ++stats_.failed_writes;
-                  client_.After(std::chrono::seconds(1), [this, key, uid] {
-                    const auto found = played_.find(uid);
-                    if (found == played_.end()) return;
-                    found->second.writing = false;
-                    const Pod* now = pods_->known().Find(key);
-                    if (now != nullptr && now->meta.uid == uid) Look(*now);
-                  });
-                });
+  Ask(kube::Delete(kube::kPods, pod.meta.ns, pod.meta.name, {uid, ""}, 0),
+      [this, key, uid](const kube::Answer& answer) {
+        if (answer.ok() || answer.status == 404 || answer.status == 409) {
+          if (answer.ok()) ++stats_.deleted;
+          return;
+        }
+        ++stats_.failed_writes;
+        After(std::chrono::seconds(1), [this, key, uid] {
+          const auto found = played_.find(uid);
+          if (found == played_.end()) return;
+          found->second.writing = false;
+          const Pod* now = pods_->known().Find(key);
+          if (now != nullptr && now->meta.uid == uid) Look(*now);
+        });
+      });
 }
 
 void Player::Forget(const std::string& uid) {

@@ -74,6 +74,9 @@ class Player {
   void Write(const kube::Pod& pod, const PodStatus& status);
   bool RunCommand(const kube::Pod& pod, Played& played);
   void Note(const std::string& text);
+  // The client outlives the player: what it answers after the player's end is dropped.
+  void Ask(kube::Request request, kube::Client::Done done);
+  uint64_t After(Duration delay, std::function<void()> then);
 
   kube::Client& client_;
   Processes& processes_;
@@ -85,6 +88,7 @@ class Player {
   std::unique_ptr<kube::Reflector<kube::Pod>> pods_;
   PlayerStats stats_;
   uint32_t next_ip_ = 0;
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace muster::lab
