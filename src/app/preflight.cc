@@ -4,11 +4,12 @@
 
 #include <fmt/format.h>
 
+#include "app/collective_sweep.h"
 #include "app/derive.h"
 #include "app/pool.h"
 #include "base/strings.h"
 #include "catalogue/embedded.h"
-#include "measure/collective/sweep.h"
+#include "evidence/worse.h"
 #include "yaml/yaml.h"
 
 namespace muster {
@@ -129,49 +130,20 @@ class Flight {
 
   // A sweep of a few sizes over all nodes of the job: long enough for NCCL to open every channel.
   Observations ShortCollective() {
-    SweepSpec spec = ShortSweep(nodes_.size());
-    GangSpec gang;
-    gang.name = fmt::format("preflight-{:08x}", context_.world.random.Next() & 0xffffffff);
-    gang.nodes = nodes_;
-    gang.ranks_per_node = 64;
-    for (const std::string& name : nodes_) {
-      const Node* node = context_.site().cluster.FindNode(name);
-      const int gpus =
-          node == nullptr ? 1 : static_cast<int>(std::max<size_t>(1, node->gpus.size()));
-      gang.ranks_per_node = std::min(gang.ranks_per_node, gpus);
+    CollectiveSweep sweep{{SubjectKind::kScope, "all"},
+                          nodes_,
+                          RanksPerNode(context_.site(), nodes_),
+                          ShortSweep(nodes_.size()),
+                          2min};
+    const std::string run =
+        fmt::format("preflight-{:08x}", context_.world.random.Next() & 0xffffffff);
+    Observations seen;
+    for (const Reading& reading :
+         RunSweep({context_.site(), *context_.hosts, *context_.jobs, context_.world.clock, run},
+                  sweep)) {
+      Observations more = Understand(reading).value_or(Observations{});
+      seen.insert(seen.end(), more.begin(), more.end());
     }
-    gang.argv = AllReduceArgv(spec);
-    gang.env = AllReduceEnv(spec);
-    gang.timeout = 2min;
-    const auto ran = context_.jobs->RunGang(gang);
-    Reading table;
-    table.probe = "nccl_tests.all_reduce";
-    table.host = "all";
-    table.command = Command{.argv = gang.argv, .env = gang.env}.ToString();
-    table.at = context_.world.clock.Now();
-    table.origin = context_.hosts->origin();
-    if (!ran.ok()) {
-      table.fault = Unobserved{UnknownReason::kNotObserved, ran.error().ToString()};
-    } else if (!ran->all_started) {
-      table.fault = Unobserved{UnknownReason::kNotObserved, "not every rank started"};
-    }
-    Reading log = table;
-    log.probe = "nccl_log.transport";
-    if (ran.ok()) {
-      for (const RankResult& rank : ran->ranks) {
-        if (rank.rank == 0) table.text = rank.result.out;
-        if (rank.result.exit_code != 0) table.exit_code = log.exit_code = rank.result.exit_code;
-        log.text += rank.result.out;
-        if (!log.text.empty() && log.text.back() != '\n') log.text += '\n';
-        log.stderr_text += rank.result.err;
-        if (rank.result.timed_out)
-          table.fault = Unobserved{UnknownReason::kToolFault,
-                                   fmt::format("rank {} did not end in time", rank.rank)};
-      }
-    }
-    Observations seen = Understand(table).value_or(Observations{});
-    Observations more = Understand(log).value_or(Observations{});
-    seen.insert(seen.end(), more.begin(), more.end());
     Observations derived = Derive(context_.site(), 6, nodes_, seen);
     seen.insert(seen.end(), derived.begin(), derived.end());
     return seen;
@@ -193,7 +165,7 @@ class Flight {
     for (size_t i = 0; i < nodes_.size(); ++i) {
       const NodeAnswer& answer = answers[i];
       if (answer.level == Level::kPass) continue;
-      if (check.level != Level::kFail) check.level = answer.level;
+      check.level = Worse(check.level, answer.level);
       check.found.push_back(
           fmt::format("{}  {}: {}", ToString(answer.level), nodes_[i], answer.text));
     }
@@ -285,7 +257,7 @@ class Flight {
       const AdmissionAnswer answer = fits(job, nodes);
       check.text += (check.text.empty() ? "" : "; ") + answer.text;
       if (answer.level == Level::kPass) continue;
-      if (check.level != Level::kFail) check.level = answer.level;
+      check.level = Worse(check.level, answer.level);
       check.found.push_back(fmt::format("{}  {}", ToString(answer.level), answer.text));
     }
   }
@@ -323,15 +295,6 @@ Result<Preflight> RunPreflight(SiteContext& context, const PreflightOptions& opt
                 options.nodes.empty() ? context.site().ScopeNodes("").value() : options.nodes,
                 progress);
   Preflight preflight;
-  const auto worse = [](Level a, Level b) {
-    const auto rank = [](Level level) {
-      return level == Level::kFail      ? 3
-             : level == Level::kUnknown ? 2
-             : level == Level::kWarn    ? 1
-                                        : 0;
-    };
-    return rank(b) > rank(a) ? b : a;
-  };
   bool any = false;
   for (const CheckInfo& info : infos) {
     const bool asked = options.only.empty() ||
@@ -342,7 +305,7 @@ Result<Preflight> RunPreflight(SiteContext& context, const PreflightOptions& opt
     preflight.checks.push_back(flight.Run(info));
     const Level level = preflight.checks.back().level;
     if (level == Level::kNotApplicable) continue;
-    preflight.level = any ? worse(preflight.level, level) : level;
+    preflight.level = any ? Worse(preflight.level, level) : level;
     any = true;
   }
   return preflight;

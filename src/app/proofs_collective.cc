@@ -6,25 +6,18 @@
 
 #include <fmt/format.h>
 
+#include "app/collective_sweep.h"
 #include "app/gpu_specs.h"
 #include "app/proofs.h"
 #include "catalogue/expectation.h"
 #include "measure/collective/derive.h"
 #include "measure/collective/localise.h"
-#include "measure/collective/sweep.h"
 
 namespace muster {
 
 namespace {
 
 constexpr double kSlowRatio = 0.92;  // of the ceiling; below it the slow part is searched for
-
-struct Sweep {
-  Subject subject;  // scope, pair or rail
-  std::vector<std::string> nodes;
-  int ranks_per_node = 1;
-  SweepSpec spec;
-};
 
 class Prover {
  public:
@@ -41,119 +34,11 @@ class Prover {
   }
 
  private:
-  int RanksPerNode() const {
-    size_t least = 64;
-    for (const std::string& name : context_.nodes) {
-      if (const Node* node = context_.site.cluster.FindNode(name))
-        least = std::min(least, std::max<size_t>(1, node->gpus.size()));
-    }
-    return static_cast<int>(least);
-  }
+  int Ranks() const { return RanksPerNode(context_.site, context_.nodes); }
 
-  // The gang of a sweep, as this site starts one. nccl-tests find each other by
-  // MPI or not at all: in one process on one host, by mpirun over several; a
-  // lab's ranks meet by MASTER_ADDR.
-  GangSpec GangOf(Sweep sweep) const {
-    const CollectiveTarget& target = context_.site.collective;
-    GangSpec gang;
-    gang.name = fmt::format("{}-nccl-{}", context_.run, sweep.subject.id);
-    std::replace(gang.name.begin(), gang.name.end(), '/', '-');
-    gang.nodes = sweep.nodes;
-    gang.ranks_per_node = sweep.ranks_per_node;
-    gang.env = AllReduceEnv(sweep.spec);
-    if (context_.site.kind == SiteKind::kLab) {
-      gang.argv = AllReduceArgv(sweep.spec);
-      return gang;
-    }
-    sweep.spec.program = target.program;
-    gang.gpus_per_rank = sweep.ranks_per_node;  // one process of ours a host
-    gang.ranks_per_node = 1;
-    if (sweep.nodes.size() == 1) {
-      sweep.spec.gpus_per_rank = sweep.ranks_per_node;
-      gang.argv = AllReduceArgv(sweep.spec);
-      return gang;
-    }
-    gang.nodes = {sweep.nodes.front()};
-    std::vector<std::string> hosts;
-    for (const std::string& name : sweep.nodes) hosts.push_back(HostOf(name));
-    gang.argv =
-        MpirunArgv(target.mpirun, hosts, sweep.ranks_per_node, gang.env, AllReduceArgv(sweep.spec));
-    return gang;
-  }
-
-  // "ops@gpu-01.example:22" is gpu-01.example to mpirun, whose own ssh knows
-  // user and port.
-  std::string HostOf(const std::string& name) const {
-    const Node* node = context_.site.cluster.FindNode(name);
-    std::string address = node == nullptr || node->address.empty() ? name : node->address;
-    address = address.substr(address.find('@') == std::string::npos ? 0 : address.find('@') + 1);
-    return std::count(address.begin(), address.end(), ':') == 1
-               ? address.substr(0, address.find(':'))
-               : address;
-  }
-
-  // Why a sweep is not even started; empty = it is.
-  std::string WhyNot(const Sweep& sweep) const {
-    if (context_.site.kind == SiteKind::kLab || sweep.nodes.size() == 1 ||
-        context_.site.collective.mpi)
-      return "";
-    return "over several hosts all_reduce_perf meets by MPI: name nccl-tests "
-           "built with MPI=1 in the "
-           "site file, collective: {program: PATH, mpi: true}";
-  }
-
-  // One gang; its output as two readings: the table, and NCCL's log of all
-  // ranks.
-  std::vector<Reading> Run(const Sweep& sweep) const {
-    const GangSpec gang = GangOf(sweep);
-    if (const std::string why = WhyNot(sweep); !why.empty()) {
-      Reading table;
-      table.probe = "nccl_tests.all_reduce";
-      table.host = sweep.subject.id;
-      table.command = "(not started)";
-      table.at = context_.world.clock.Now();
-      table.origin = context_.hosts.origin();
-      table.fault = Unobserved{UnknownReason::kNotObserved, why};
-      Reading log = table;
-      log.probe = "nccl_log.transport";
-      return {std::move(table), std::move(log)};
-    }
-    const auto result = context_.jobs.RunGang(gang);
-    Reading table;
-    table.probe = "nccl_tests.all_reduce";
-    table.host = sweep.subject.id;
-    table.command = fmt::format(
-        "{} ranks on {} nodes: {}", sweep.nodes.size() * static_cast<size_t>(sweep.ranks_per_node),
-        sweep.nodes.size(), Command{.argv = gang.argv, .env = gang.env}.ToString());
-    table.at = context_.world.clock.Now();
-    table.origin = context_.hosts.origin();
-    Reading log = table;
-    log.probe = "nccl_log.transport";
-    if (!result.ok()) {
-      table.fault = Unobserved{result.error().code == Code::kTimeout ? UnknownReason::kToolFault
-                                                                     : UnknownReason::kNotObserved,
-                               result.error().ToString()};
-      log.fault = table.fault;
-      return {std::move(table), std::move(log)};
-    }
-    table.took = log.took = result->took;
-    for (const RankResult& rank : result->ranks) {
-      if (rank.rank == 0) table.text = rank.result.out;
-      if (rank.result.exit_code != 0) table.exit_code = log.exit_code = rank.result.exit_code;
-      log.text += rank.result.out;
-      if (!log.text.empty() && log.text.back() != '\n') log.text += '\n';
-      log.stderr_text += rank.result.err;
-      if (rank.result.timed_out && !table.fault) {
-        table.fault =
-            Unobserved{UnknownReason::kToolFault,
-                       fmt::format("rank {} on {} did not end in time", rank.rank, rank.node)};
-      }
-    }
-    if (!result->all_started) {
-      table.fault = Unobserved{UnknownReason::kNotObserved, "not every rank started"};
-      log.fault = table.fault;
-    }
-    return {std::move(table), std::move(log)};
+  std::vector<Reading> Run(const CollectiveSweep& sweep) const {
+    return RunSweep(
+        {context_.site, context_.hosts, context_.jobs, context_.world.clock, context_.run}, sweep);
   }
 
   static const Observation* Find(const Observations& seen, std::string_view fact) {
@@ -163,7 +48,7 @@ class Prover {
   }
 
   void WholeScope() {
-    Sweep sweep{{SubjectKind::kScope, "all"}, context_.nodes, RanksPerNode(), {}};
+    CollectiveSweep sweep{{SubjectKind::kScope, "all"}, context_.nodes, Ranks(), {}};
     sweep.spec.nodes = context_.nodes.size();
     context_.progress.Note(
         fmt::format("all-reduce over {} ranks",
@@ -188,8 +73,8 @@ class Prover {
   }
 
   // One rail alone: the adapters of that rail on every node, one rank a node.
-  std::vector<Sweep> RailSweeps() const {
-    std::vector<Sweep> sweeps;
+  std::vector<CollectiveSweep> RailSweeps() const {
+    std::vector<CollectiveSweep> sweeps;
     for (const Subject& rail : SubjectsOf(context_.site, SubjectKind::kRail, context_.nodes)) {
       std::set<std::string> adapters;
       for (const std::string& name : context_.nodes) {
@@ -198,26 +83,26 @@ class Prover {
           if (RailSubject(nic.rail) == rail) adapters.insert(nic.device);
         }
       }
-      Sweep sweep{rail, context_.nodes, 1, ShortSweep(context_.nodes.size())};
+      CollectiveSweep sweep{rail, context_.nodes, 1, ShortSweep(context_.nodes.size())};
       sweep.spec.adapters.assign(adapters.begin(), adapters.end());
       sweeps.push_back(std::move(sweep));
     }
     return sweeps;
   }
 
-  std::vector<Sweep> PairSweeps() const {
-    std::vector<Sweep> sweeps;
+  std::vector<CollectiveSweep> PairSweeps() const {
+    std::vector<CollectiveSweep> sweeps;
     for (const Subject& pair : SubjectsOf(context_.site, SubjectKind::kPair, context_.nodes)) {
       const size_t cut = pair.id.find("--");
       sweeps.push_back(
-          {pair, {pair.id.substr(0, cut), pair.id.substr(cut + 2)}, RanksPerNode(), ShortSweep(2)});
+          {pair, {pair.id.substr(0, cut), pair.id.substr(cut + 2)}, Ranks(), ShortSweep(2)});
     }
     return sweeps;
   }
 
   // Sweeps whose nodes overlap wait for each other; the others run side by
   // side.
-  void Parts(const std::vector<Sweep>& sweeps, std::string_view fact) {
+  void Parts(const std::vector<CollectiveSweep>& sweeps, std::string_view fact) {
     std::vector<PartPlateau> parts;
     std::vector<bool> done(sweeps.size(), false);
     for (size_t left = sweeps.size(); left > 0 && !context_.progress.Stopped();) {
@@ -274,10 +159,10 @@ class Prover {
     context_.progress.Note("slow as a whole: searching for the part");
     CollectiveMeter meter;
     meter.set = [&](const std::vector<std::string>& nodes) -> Result<double> {
-      Sweep sweep{{SubjectKind::kScope, fmt::format("part-{}", ++searched_)},
-                  nodes,
-                  RanksPerNode(),
-                  ShortSweep(nodes.size())};
+      CollectiveSweep sweep{{SubjectKind::kScope, fmt::format("part-{}", ++searched_)},
+                            nodes,
+                            Ranks(),
+                            ShortSweep(nodes.size())};
       const Observations seen = Understand(Run(sweep).front()).value_or(Observations{});
       const Observation* plateau = Find(seen, "collective.plateau");
       if (plateau == nullptr || plateau->value() == nullptr)

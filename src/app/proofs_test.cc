@@ -5,9 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "app/collective_sweep.h"
 #include "app/derive.h"
 #include "app/testing/lab_site.h"
-#include "measure/collective/sweep.h"
 
 namespace muster {
 namespace {
@@ -149,6 +149,23 @@ TEST(CollectiveOnHosts, WithoutMpiNothingIsStartedOverSeveralHostsAndTheWayOnIsS
   ASSERT_NE(plateau->unobserved(), nullptr);
   EXPECT_EQ(plateau->unobserved()->reason, UnknownReason::kNotObserved);
   EXPECT_THAT(plateau->unobserved()->detail, HasSubstr("mpi: true"));
+}
+
+TEST(CollectiveOnHosts, ASweepAsksForAsManyRanksAsTheSmallestNodeHasAndKeepsItsTime) {
+  Stage stage("    - {name: gpu-03, gpus: 2, gpu_model: NVIDIA H100 80GB HBM3}\n", 2);
+  EXPECT_EQ(RanksPerNode(stage.site, {"gpu-01", "gpu-02"}), 8);
+  EXPECT_EQ(RanksPerNode(stage.site, {"gpu-01", "gpu-03"}), 2);
+  NamesOnly hosts(stage.machine.world());
+  CollectiveSweep sweep{{SubjectKind::kScope, "all"}, {"gpu-01"}, 8, ShortSweep(1)};
+  sweep.timeout = std::chrono::minutes(2);
+  const auto readings =
+      RunSweep({stage.site, hosts, stage.jobs, stage.machine.world().clock, "preflight-1"}, sweep);
+  ASSERT_EQ(readings.size(), 2u);
+  EXPECT_EQ(readings[0].probe, "nccl_tests.all_reduce");
+  EXPECT_EQ(readings[1].probe, "nccl_log.transport");
+  ASSERT_EQ(stage.jobs.ran.size(), 1u);
+  EXPECT_EQ(stage.jobs.ran[0].name, "preflight-1-nccl-all");
+  EXPECT_EQ(stage.jobs.ran[0].timeout, std::chrono::minutes(2));
 }
 
 TEST(CollectiveOnHosts, EnvironmentAndHostsBecomeWordsOfMpirun) {

@@ -10,6 +10,7 @@
 #include "app/words.h"
 #include "base/strings.h"
 #include "cli/table.h"
+#include "evidence/worse.h"
 
 namespace muster::cli {
 
@@ -179,12 +180,7 @@ std::vector<TestCase> CasesOf(const std::vector<GateResult>& results) {
 
 Level WorstOf(const std::vector<GateResult>& results) {
   Level worst = Level::kPass;
-  const auto weight = [](Level l) {
-    return l == Level::kFail ? 3 : l == Level::kUnknown ? 2 : l == Level::kWarn ? 1 : 0;
-  };
-  for (const GateResult& r : results) {
-    if (weight(r.level) > weight(worst)) worst = r.level;
-  }
+  for (const GateResult& r : results) worst = Worse(worst, r.level);
   return worst;
 }
 

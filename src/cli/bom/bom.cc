@@ -12,6 +12,7 @@
 #include "cli/output.h"
 #include "cli/site_option.h"
 #include "cli/table.h"
+#include "evidence/worse.h"
 
 namespace muster::cli {
 
@@ -46,20 +47,6 @@ std::map<std::string, std::string> KindsOfNodes(const Context& context, const Si
 size_t UnknownOf(const Bom& bom) {
   return static_cast<size_t>(std::count_if(bom.items.begin(), bom.items.end(),
                                            [](const BomItem& i) { return i.version.empty(); }));
-}
-
-// FAIL over UNKNOWN over WARN over PASS, as for gates.
-int Severity(Level level) {
-  switch (level) {
-    case Level::kFail:
-      return 3;
-    case Level::kUnknown:
-      return 2;
-    case Level::kWarn:
-      return 1;
-    default:
-      return 0;
-  }
 }
 
 std::string OrDash(const std::string& text) { return text.empty() ? "-" : text; }
@@ -187,7 +174,7 @@ ExitCode BomCheckSite(const Invocation& invocation) {
   std::vector<std::pair<std::array<std::string, 4>, std::vector<std::string>>> lines;
   const auto row = [&](Level level, const std::string& node, const std::string& name,
                        const std::string& version, const std::string& text) {
-    if (Severity(level) > Severity(worst)) worst = level;
+    worst = Worse(worst, level);
     doc.cases.push_back({"bom", node + " " + name, level, text});
     const std::array<std::string, 4> key = {LevelWord(context, level), name, version, text};
     auto line =

@@ -7,26 +7,12 @@
 
 #include "cli/output.h"
 #include "cli/schema/look_kinds.h"
+#include "cli/schema/shapes.h"
 
 namespace muster::cli {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json Object(std::initializer_list<std::pair<const char*, Json>> properties,
-            std::vector<std::string> required) {
-  Json json = {{"type", "object"}, {"properties", Json::object()}, {"required", required}};
-  for (const auto& [name, schema] : properties) json["properties"][name] = schema;
-  return json;
-}
-Json ListOf(Json items) { return {{"type", "array"}, {"items", std::move(items)}}; }
-const Json kText = {{"type", "string"}};
-const Json kNumber = {{"type", "number"}};
-const Json kInteger = {{"type", "integer"}};
-const Json kBool = {{"type", "boolean"}};
-
-Json LevelSchema() { return {{"enum", {"pass", "warn", "unknown", "fail", "not_applicable"}}}; }
 Json SubjectSchema() { return Object({{"kind", kText}, {"id", kText}}, {"kind", "id"}); }
 Json SuspectSchema() {
   return Object(
