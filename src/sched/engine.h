@@ -84,6 +84,15 @@ class Engine {
   Status Apply(const JobSubmit& submit);
   Status Apply(const JobEnd& end);
   Status Apply(const TaskFail& fail);
+  Result<int> NewGang(const Job& job);
+  Result<int> FlatRank(int job, const std::string& task, int rank) const;
+
+  // engine_adopt.cc: what runs already, and ranks that end one by one.
+  Status Apply(const JobAdopt& adopt);
+  Status Apply(const TaskEnd& end);
+  Status Apply(const TaskAgain& again);
+  const Assignment& AssignmentOf(int job, const std::vector<std::pair<int, int>>& seats);
+  Result<std::vector<std::pair<int, int>>> SeatsOf(const JobAdopt& adopt, int job) const;
   Status Apply(const AskWhy& ask);
   Status Apply(const AskWhatIf& ask);
   Status Apply(const End&);

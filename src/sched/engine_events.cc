@@ -113,8 +113,8 @@ Status Engine::Apply(const QuotaChange& change) {
   return queues_.ChangeQuota(change);
 }
 
-Status Engine::Apply(const JobSubmit& submit) {
-  const Job& job = submit.job;
+// A job that neither waits nor runs yet.
+Result<int> Engine::NewGang(const Job& job) {
   const auto known = job_ids_.find(job.name);
   if (known != job_ids_.end()) {
     const JobState state = gangs_[static_cast<size_t>(known->second)].state;
@@ -157,6 +157,12 @@ Status Engine::Apply(const JobSubmit& submit) {
   said_.emplace_back();
   job_ids_[job.name] = id;
   dirty_ = true;
+  return id;
+}
+
+Status Engine::Apply(const JobSubmit& submit) {
+  const Job& job = submit.job;
+  TRY(const int id, NewGang(job));
   for (const std::string& level :
        {job.topology.required, job.topology.preferred, job.topology.slice_level}) {
     if (level.empty() || cluster_.LevelOf(level) >= 0) continue;
@@ -186,26 +192,31 @@ Status Engine::Apply(const JobEnd& end) {
   return {};
 }
 
-Status Engine::Apply(const TaskFail& fail) {
-  TRY(const int job, ActiveJob(fail.name));
+Result<int> Engine::FlatRank(int job, const std::string& task, int rank) const {
   const Gang& gang = gangs_[static_cast<size_t>(job)];
   for (const GangGroup& group : gang.groups) {
-    if (group.name != fail.task) continue;
-    if (fail.rank >= group.count)
+    if (group.name != task) continue;
+    if (rank < 0 || rank >= group.count)
       return Fail(Code::kInvalid,
-                  fmt::format("job {}: {} has ranks 0 to {}, found {}", Printable(fail.name),
-                              Printable(fail.task), group.count - 1, fail.rank));
-    const int flat = group.first_rank + fail.rank;
-    if (const int node = gang.slots[static_cast<size_t>(flat)].node; node >= 0) {
-      Release(job, flat);
-      lost_ranks_.push_back({job, flat, node});
-      disturbed_ = "a restart";
-      dirty_ = true;
-    }
-    return {};
+                  fmt::format("job {}: {} has ranks 0 to {}, found {}", Printable(gang.name),
+                              Printable(task), group.count - 1, rank));
+    return group.first_rank + rank;
   }
   return Fail(Code::kInvalid,
-              fmt::format("job {} has no task {}", Printable(fail.name), Printable(fail.task)));
+              fmt::format("job {} has no task {}", Printable(gang.name), Printable(task)));
+}
+
+Status Engine::Apply(const TaskFail& fail) {
+  TRY(const int job, ActiveJob(fail.name));
+  TRY(const int flat, FlatRank(job, fail.task, fail.rank));
+  const int node = gangs_[static_cast<size_t>(job)].slots[static_cast<size_t>(flat)].node;
+  if (node >= 0) {
+    Release(job, flat);
+    lost_ranks_.push_back({job, flat, node});
+    disturbed_ = "a restart";
+    dirty_ = true;
+  }
+  return {};
 }
 
 Status Engine::Apply(const AskWhy& ask) {

@@ -123,7 +123,7 @@ bool Engine::GrowOne(int job) {
       continue;
     for (int rank = 0; rank < group.count; ++rank) {
       const int flat = group.first_rank + rank;
-      if (gang.slots[static_cast<size_t>(flat)].node >= 0) continue;
+      if (gang.slots[static_cast<size_t>(flat)].node != -1) continue;
       Slot slot;
       if (!PlaceBeside(job, flat, beside->node, -1, slot)) break;
       Hold(job, flat, slot);

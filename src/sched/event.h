@@ -70,6 +70,29 @@ struct TaskFail {
   std::string name, task;
   int rank = 0;
 };
+// A job that runs already, as a scheduler finds it that was started again: its ranks hold what they
+// hold, whatever quota and priority say. Ranks without a seat have ended (TaskAgain brings them
+// back). kInvalid, and nothing is taken, where a seat does not fit its node.
+struct JobAdopt {
+  struct Seat {
+    std::string task;
+    int rank = 0;
+    std::string node;
+  };
+  Job job;
+  std::vector<Seat> seats;
+};
+// The rank's work is over: it gives its room back and is not placed again. With its last rank a job
+// is done.
+struct TaskEnd {
+  std::string name, task;
+  int rank = 0;
+};
+// A rank that had ended asks for a place once more, beside its gang.
+struct TaskAgain {
+  std::string name, task;
+  int rank = 0;
+};
 struct AskWhy {
   std::string name;
 };
@@ -80,8 +103,9 @@ struct AskWhatIf {
 };
 struct End {};
 
-using EventBody = std::variant<TopologyLevels, NodeAdd, NodeChange, NodeHealth, FlavorAdd, QueueAdd,
-                               QuotaChange, JobSubmit, JobEnd, TaskFail, AskWhy, AskWhatIf, End>;
+using EventBody =
+    std::variant<TopologyLevels, NodeAdd, NodeChange, NodeHealth, FlavorAdd, QueueAdd, QuotaChange,
+                 JobSubmit, JobAdopt, JobEnd, TaskFail, TaskEnd, TaskAgain, AskWhy, AskWhatIf, End>;
 struct Event {
   TimeMs t = 0;
   EventBody body;

@@ -263,7 +263,7 @@ void ReadElastic(Reader& r, Job& job) {
   e.Done();
 }
 
-EventBody ReadSubmit(Reader& r) {
+Job ReadJob(Reader& r) {
   Job job;
   job.name = r.Text(r.Need("name"));
   if (const JsonValue* queue = r.Take("queue")) job.queue = r.Text(queue);
@@ -294,7 +294,22 @@ EventBody ReadSubmit(Reader& r) {
   job.checkpoint_every_ms = r.Span("checkpoint_every", 1);
   job.max_wait_ms = r.Span("max_wait", 0);
   ReadElastic(r, job);
-  return JobSubmit{std::move(job)};
+  return job;
+}
+
+EventBody ReadAdopt(Reader& r) {
+  JobAdopt adopt;
+  adopt.job = ReadJob(r);
+  r.Each(r.Need("seats"), Type::kArray, [&](const JsonValue&, int i) {
+    Reader s = r.Into(i);
+    JobAdopt::Seat seat;
+    seat.task = s.Text(s.Need("task"));
+    seat.rank = static_cast<int>(s.Integer(s.Need("rank"), 0, kMostRanks));
+    seat.node = s.Text(s.Need("node"));
+    s.Done();
+    adopt.seats.push_back(std::move(seat));
+  });
+  return adopt;
 }
 
 EventBody ReadBody(Reader& r, const std::string& op, int op_column);
@@ -364,24 +379,27 @@ EventBody ReadBody(Reader& r, const std::string& op, int op_column) {
       r.Say(r.column(), "the key \"nominal\" is missing");
     return change;
   }
-  if (op == "job.submit") return ReadSubmit(r);
+  if (op == "job.submit") return JobSubmit{ReadJob(r)};
+  if (op == "job.adopt") return ReadAdopt(r);
   if (op == "job.cancel") return JobEnd{r.Text(r.Need("name")), JobVerb::kCancel};
   if (op == "job.finish") return JobEnd{r.Text(r.Need("name")), JobVerb::kFinish};
-  if (op == "task.fail") {
-    TaskFail fail;
-    fail.name = r.Text(r.Need("name"));
-    fail.task = r.Text(r.Need("task"));
-    fail.rank = static_cast<int>(r.Integer(r.Need("rank"), 0, kMostRanks));
-    return fail;
-  }
+  const auto rank = [&](auto body) {
+    body.name = r.Text(r.Need("name"));
+    body.task = r.Text(r.Need("task"));
+    body.rank = static_cast<int>(r.Integer(r.Need("rank"), 0, kMostRanks));
+    return body;
+  };
+  if (op == "task.fail") return rank(TaskFail{});
+  if (op == "task.end") return rank(TaskEnd{});
+  if (op == "task.again") return rank(TaskAgain{});
   if (op == "ask.why") return AskWhy{r.Text(r.Need("name"))};
   if (op == "ask.whatif") return ReadWhatIf(r);
   if (op == "end") return End{};
   static const std::vector<std::string> kOps = {
       "topology",   "node.add",    "node.remove", "node.cordon", "node.uncordon",
       "node.fail",  "node.health", "flavor.add",  "queue.add",   "queue.quota",
-      "job.submit", "job.cancel",  "job.finish",  "task.fail",   "ask.why",
-      "ask.whatif", "end"};
+      "job.submit", "job.adopt",   "job.cancel",  "job.finish",  "task.fail",
+      "task.end",   "task.again",  "ask.why",     "ask.whatif",  "end"};
   const auto near = Nearest(op, kOps);
   r.Say(op_column, fmt::format("unknown op \"{}\"{}", Printable(Shorten(op, 40)),
                                near ? fmt::format("; did you mean \"{}\"?", *near) : ""));

@@ -169,8 +169,8 @@ void WriteTask(Writer& w, const TaskGroup& task) {
   w.Close('}');
 }
 
-void WriteJob(Writer& w, const Job& job) {
-  w.Text("op", "job.submit"), w.Text("name", job.name), w.Text("queue", job.queue);
+void WriteJob(Writer& w, const Job& job, std::string_view op) {
+  w.Text("op", op), w.Text("name", job.name), w.Text("queue", job.queue);
   w.Int("priority", job.priority);
   if (!job.preemptible) w.Key("preemptible"), w.out() += "false";
   w.ListAt("tasks");
@@ -234,13 +234,27 @@ void WriteBody(Writer& w, const EventBody& body) {
   } else if (const auto* quota = std::get_if<QuotaChange>(&body)) {
     WriteQuotaChange(w, *quota);
   } else if (const auto* submit = std::get_if<JobSubmit>(&body)) {
-    WriteJob(w, submit->job);
+    WriteJob(w, submit->job, "job.submit");
+  } else if (const auto* adopt = std::get_if<JobAdopt>(&body)) {
+    WriteJob(w, adopt->job, "job.adopt");
+    w.ListAt("seats");
+    for (const JobAdopt::Seat& seat : adopt->seats) {
+      w.Comma(), w.Open('{'), w.Text("task", seat.task), w.Int("rank", seat.rank);
+      w.Text("node", seat.node), w.Close('}');
+    }
+    w.Close(']');
   } else if (const auto* end = std::get_if<JobEnd>(&body)) {
     w.Text("op", end->verb == JobVerb::kCancel ? "job.cancel" : "job.finish");
     w.Text("name", end->name);
   } else if (const auto* fail = std::get_if<TaskFail>(&body)) {
     w.Text("op", "task.fail"), w.Text("name", fail->name), w.Text("task", fail->task);
     w.Int("rank", fail->rank);
+  } else if (const auto* over = std::get_if<TaskEnd>(&body)) {
+    w.Text("op", "task.end"), w.Text("name", over->name), w.Text("task", over->task);
+    w.Int("rank", over->rank);
+  } else if (const auto* again = std::get_if<TaskAgain>(&body)) {
+    w.Text("op", "task.again"), w.Text("name", again->name), w.Text("task", again->task);
+    w.Int("rank", again->rank);
   } else if (const auto* why = std::get_if<AskWhy>(&body)) {
     w.Text("op", "ask.why"), w.Text("name", why->name);
   } else if (const auto* what_if = std::get_if<AskWhatIf>(&body)) {

@@ -22,9 +22,11 @@ struct Shape {
   bool operator==(const Shape&) const = default;
 };
 
+inline constexpr int kEndedRank = -2;
+
 // What one rank holds on a node.
 struct Slot {
-  int node = -1;                                     // -1 = nothing
+  int node = -1;                                     // -1 = nothing; kEndedRank = nor will it
   std::array<uint64_t, kMostDeviceKinds> devices{};  // masks, in the order of Shape::devices
   int milli_device = -1;                             // the GPU that a share is of
   int grant = -1;                                    // in Kubelets, where the node has one
