@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Holds the tree to the rules of the house: what may include what, headers that say why they exist, tests beside
-sources, catalogue entries with a source, files of a readable length, facts and verbs that exist.
+sources, catalogue entries with a source, files of a readable length, facts, runbooks and verbs that exist.
 
 usage: tidy.py [--root DIR] [--self-test]
 Prints one line a finding ("path:line: what") and "PASS tidy" or "FAIL tidy: N findings". Exit 0 or 1.
@@ -314,6 +314,16 @@ def check_facts(tree):
                         tree.say(path, number, f'"{literal}" is not in catalogue/facts.yaml')
 
 
+def check_runbooks(tree):
+    """Whoever sends a reader to a runbook sends them to one that is there."""
+    there = {m.group(1) for path in tree.files("catalogue/runbooks", ".yaml") for m in [re.search(r"(?m)^id: *(\w+)", tree.read(path))] if m}
+    for path in tree.files("catalogue", ".yaml"):
+        for number, line in enumerate(tree.read(path).splitlines(), 1):
+            match = re.match(r"\s+(?:- )?runbook: *(\w+)", line)
+            if match and match.group(1) not in there:
+                tree.say(path, number, f"runbook {match.group(1)} is not in catalogue/runbooks")
+
+
 def is_file(literal):
     return literal.rsplit(".", 1)[1] in ("json", "yaml", "txt", "log", "xml", "sock", "html", "md", "csv", "db")
 
@@ -346,6 +356,7 @@ def run(root):
     check_unfinished(tree)
     check_sources(tree)
     check_facts(tree)
+    check_runbooks(tree)
     check_verbs(tree)
     return tree.findings
 
@@ -389,6 +400,7 @@ OFFENCES = [
     ({"catalogue/criteria/nodes.yaml": "gate: 3\ncriteria:\n  - code: N-1\n    fact: gpu.count\n"}, "nodes.yaml:3: entry without a source"),
     ({"catalogue/criteria/nodes.yaml": CLEAN["catalogue/criteria/nodes.yaml"].replace("gpu.count", "gpu.cuont")}, "fact gpu.cuont is not in"),
     ({"src/probes/p.cc": 'Add(node, "gpu.cuont");\n'}, '"gpu.cuont" is not in'),
+    ({"catalogue/diagnose/gpu.yaml": "causes:\n- id: gpu.lost\n  runbook: R99\n  source: x\n"}, "runbook R99 is not in"),
     ({"src/cli/init/init.cc": "// x\n"}, "docs/commands/init.md: is missing"),
     ({"docs/commands/gone.md": "# gone\n"}, "no folder src/cli/gone"),
 ]
