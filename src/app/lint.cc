@@ -56,6 +56,11 @@ void ReadOne(const std::string& path, std::string text, bool named, LintInput& i
   if (!parsed.ok()) return report.unreadable.push_back(parsed.error().message);
   ++report.files;
   report.documents += parsed->documents.size();
+  for (const Document& doc : parsed->documents) {
+    if (doc.kind == ManifestKind::kOther)
+      report.not_judged.push_back(
+          fmt::format("{}:{}: {}", doc.file, doc.root.at.line, doc.Title()));
+  }
   input.files.push_back(std::move(*parsed));
 }
 

@@ -17,10 +17,15 @@ struct LintReport {
   std::vector<LintFinding> findings;
   std::vector<ManifestNote> notes;      // what is read and not acted on by Muster's own scheduler
   std::vector<std::string> unreadable;  // "file:line:column: what"
+  std::vector<std::string>
+      not_judged;  // "file:line: Site lab": objects of kinds that no rule knows
   size_t files = 0, documents = 0;
   int errors = 0, warnings = 0, infos = 0;
   std::string patch;  // of every finding that has a repair; applies with patch -p0
   int repaired = 0;   // findings that the patch takes away
+
+  // Nothing that a rule is about was read: no findings then say nothing.
+  bool Empty() const { return documents == not_judged.size(); }
 };
 
 // Folders are searched for .yaml, .yml, .json, .sh and .sbatch (a .sh without #SBATCH lines is

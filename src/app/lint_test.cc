@@ -74,6 +74,21 @@ TEST(LintPaths, NothingToReadAndMissingPathsAreErrors) {
   EXPECT_EQ(LintPaths(files, {"gone.yaml"}, std::nullopt).error().code, Code::kNotFound);
 }
 
+TEST(LintPaths, ObjectsThatNoRuleIsAboutAreNamedAndDoNotCountAsClean) {
+  testing::MemoryFiles files;
+  files.Put("empty.yaml", "---\n");
+  files.Put("other.yaml", "apiVersion: v1\nkind: Teapot\nmetadata: {name: short}\n");
+  files.Put("service.yaml", kService);
+  EXPECT_TRUE(LintPaths(files, {"empty.yaml"}, std::nullopt)->Empty());
+  const auto other = LintPaths(files, {"other.yaml"}, std::nullopt);
+  ASSERT_TRUE(other.ok());
+  EXPECT_TRUE(other->Empty());
+  EXPECT_THAT(other->not_judged, ElementsAre("other.yaml:1: Teapot short"));
+  const auto both = LintPaths(files, {"other.yaml", "service.yaml"}, std::nullopt);
+  ASSERT_TRUE(both.ok());
+  EXPECT_FALSE(both->Empty());
+}
+
 TEST(LintPaths, TheSitesNodesAreWhatShapesAreHeldTo) {
   testing::MemoryFiles files;
   files.Put("job.sh", "#!/bin/bash\n#SBATCH -N 2 --gres=gpu:6 --time=10 --requeue\nsrun x\n");

@@ -7,6 +7,7 @@
 
 #include "app/lint.h"
 #include "app/site_file.h"
+#include "app/words.h"
 #include "base/strings.h"
 #include "cli/lint/sarif.h"
 #include "cli/output.h"
@@ -55,13 +56,24 @@ Document DocumentOf(const Context& context, const LintReport& report, bool notes
                {"infos", report.infos},
                {"repairable", report.repaired},
                {"unreadable", report.unreadable},
+               {"not_judged", report.not_judged},
                {"findings", findings},
                {"notes", noted}};
-  doc.table += Bold(context, fmt::format("{} files, {} objects: {} errors, {} warnings, {} infos; "
-                                         "{} can be repaired with --fix",
-                                         report.files, report.documents, report.errors,
-                                         report.warnings, report.infos, report.repaired)) +
-               "\n";
+  for (const std::string& object : report.not_judged)
+    doc.table += fmt::format("{}: no rule is about this kind\n", Printable(object));
+  if (report.Empty()) {
+    doc.table += doc.brief = "nothing to judge: no object of a kind that the rules know\n";
+    doc.cases.push_back({"lint", "objects", Level::kUnknown, "no object that a rule is about"});
+    return doc;
+  }
+  doc.table +=
+      Bold(context,
+           fmt::format("{}, {}: {}, {}, {}; {} can be repaired with --fix",
+                       Counted(report.files, "file"), Counted(report.documents, "object"),
+                       Counted(static_cast<size_t>(report.errors), "error"),
+                       Counted(static_cast<size_t>(report.warnings), "warning"),
+                       Counted(static_cast<size_t>(report.infos), "info"), report.repaired)) +
+      "\n";
   if (doc.brief.empty()) doc.brief = "no errors\n";
   return doc;
 }
@@ -120,6 +132,7 @@ ExitCode LintManifests(const Invocation& invocation) {
   }
   context.out.flush();
   if (!report->unreadable.empty()) return ExitCode::kUsage;
+  if (report->Empty()) return ExitCode::kUnknown;
   if (report->errors > 0) return ExitCode::kFail;
   return strict && report->warnings > 0 ? ExitCode::kWarn : ExitCode::kDone;
 }

@@ -161,6 +161,7 @@ std::vector<std::pair<std::string, Json>> Kinds() {
                {"infos", kInteger},
                {"repairable", kInteger},
                {"unreadable", ListOf(kText)},
+               {"not_judged", ListOf(kText)},
                {"findings", ListOf(Object({{"code", kText},
                                            {"severity", {{"enum", {"error", "warning", "info"}}}},
                                            {"file", kText},

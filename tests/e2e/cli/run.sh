@@ -114,6 +114,8 @@ expect "lint as SARIF" 0 "$muster" lint service.yaml -o sarif
 [ "$(field out 'd["version"]')" = 2.1.0 ] && ok "SARIF says its version" || bad "SARIF says its version" "$(head -c 200 out)"
 printf 'kind: [\n' >broken.yaml
 expect "lint of what is no YAML" 2 "$muster" lint broken.yaml
+printf 'apiVersion: v1\nkind: Teapot\nmetadata: {name: short}\n' >teapot.yaml
+expect "lint of what no rule is about is no pass" 4 "$muster" lint teapot.yaml
 expect "lint of a missing file" 2 "$muster" lint nowhere.yaml
 expect "explain a lint rule" 0 "$muster" explain lint-204
 expect "an NCCL profile" 0 "$muster" nccl-profile --site $site -o env
