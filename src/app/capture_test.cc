@@ -109,6 +109,27 @@ TEST_F(CaptureReplay, IllLabIsJudgedIllFromItsCapture) {
   }
 }
 
+TEST_F(CaptureReplay, AnotherSiteFileHoldsTheCaptureToItsOwnWords) {
+  CaptureNow();
+  World world = lab_.world();
+  std::string text = *world.files.Read("/out/site.yaml");
+  CheckOptions options;
+  options.replay = "/out";
+  options.gates = {3};
+  options.replay_site = "/other.yaml";
+  ASSERT_TRUE(world.files.WriteAtomic("/other.yaml", text).ok());
+  auto same = CheckCapture(world, *LoadEmbedded().value(), options);
+  ASSERT_TRUE(same.ok()) << same.error().ToString();
+  EXPECT_EQ(same->front().level, Level::kPass);
+  const size_t at = text.find("thresholds: {}");
+  ASSERT_NE(at, std::string::npos);
+  text.replace(at, 14, "thresholds: {gpu_temperature_max: 1 C}");
+  ASSERT_TRUE(world.files.WriteAtomic("/other.yaml", text).ok());
+  auto stricter = CheckCapture(world, *LoadEmbedded().value(), options);
+  ASSERT_TRUE(stricter.ok()) << stricter.error().ToString();
+  EXPECT_NE(stricter->front().level, Level::kPass);
+}
+
 TEST_F(CaptureReplay, SilentHostIsStillSilentInTheCapture) {
   lab_.Inject("unreachable", "node001");
   ASSERT_EQ(lab_.problem, "");

@@ -87,7 +87,12 @@ Result<std::vector<GateResult>> CheckCapture(World& world, const Catalogue& cata
                                              const CheckOptions& options) {
   TRY_VOID(KnownCodes(catalogue, options.only));
   TRY(const CaptureSet set, ReadCapture(world.files, options.replay));
-  TRY(const Site site, ParseSite(set.site_text, options.replay + "/site.yaml"));
+  const auto site_of = [&]() -> Result<Site> {
+    if (options.replay_site.empty()) return ParseSite(set.site_text, options.replay + "/site.yaml");
+    TRY(LoadedSite loaded, ReadSiteFile(world.files, options.replay_site));
+    return std::move(loaded.site);
+  };
+  TRY(const Site site, site_of());
   TRY(const std::vector<std::string> nodes, NodesOf(site, options));
   Observations all;
   TimePoint latest{};

@@ -15,12 +15,13 @@ struct CheckOptions {
   std::vector<std::string> nodes;
   bool keep_passes = true;  // false: verdicts that pass are counted and let go
   std::string replay;       // a captured folder; empty = look now
+  std::string replay_site;  // the site file it is held to; empty = the one in the folder
 };
 // Gates 6 to 8 are proofs: judged from a capture when it has them, otherwise their criteria say
 // "not observed".
 Result<std::vector<GateResult>> CheckSite(SiteContext& context, const CheckOptions& options,
                                           Progress& progress);
-// The same over a captured folder that carries its own site file.
+// The same over a captured folder, which carries the site file it was captured with.
 Result<std::vector<GateResult>> CheckCapture(World& world, const Catalogue& catalogue,
                                              const CheckOptions& options);
 

@@ -25,8 +25,9 @@ ExitCode Check(const Invocation& invocation) {
   args.Option("-g,--gate", gates, "N", "Only this gate (repeat, or a,b,c)");
   args.Option("--only", options.only, "CODE", "Only these criteria, such as FAB-004");
   args.Option("--nodes", options.nodes, "NODES", "Only these nodes");
-  args.Option("--replay", options.replay, "DIR",
-              "Judge a folder made by `muster capture` instead of looking");
+  args.Option(
+      "--replay", options.replay, "DIR",
+      "Judge a folder made by `muster capture` instead of looking; --site: held to that file");
   args.Flag("--short", brief, "Only what needs attention (as -o short)");
   args.Flag("--strict", strict, "Exit 5 when there are warnings only");
   output.AddTo(args);
@@ -48,7 +49,8 @@ ExitCode Check(const Invocation& invocation) {
   const auto catalogue = LoadEmbedded();
   if (!catalogue.ok()) return Complain(context, catalogue.error());
   Result<std::vector<GateResult>> results = Fail(Code::kInternal, "not looked");
-  if (!options.replay.empty() && site_option.file.empty()) {
+  if (!options.replay.empty()) {
+    options.replay_site = site_option.file;
     results = CheckCapture(context.world, **catalogue, options);
   } else {
     auto site = site_option.Open(context, true);

@@ -70,6 +70,9 @@ expect "the run stops at gate 2" 3 "$muster" bringup run --site $site -o json
 [ "$(field out 'd["gates"][1]["suspects"][0]["subject"]["id"]')" = "leaf00/1--node000/mlx5_0/1" ] && ok "and names the link" || bad "and names the link" "$(head -c 200 out)"
 expect "capture" 0 "$muster" capture --site $site --out captured
 expect "the capture is judged alike" 3 "$muster" check --replay captured --gate 2
+expect "and with a site file it is still the capture that is judged" 3 "$muster" check --replay captured --gate 2 --site "$site"
+mkdir -p nothing
+expect "a folder that is no capture is never a pass, whatever the site says" 2 "$muster" check --replay nothing --gate 2 --site "$site"
 echo >>captured/fabric/infiniband.iblinkinfo.txt
 expect "a changed capture is refused" 2 "$muster" check --replay captured --gate 2
 expect "a waiver opens the gate" 0 "$muster" gate waive 2 --by "A. Person" --reason "cable ordered" --until 2d --site $site
