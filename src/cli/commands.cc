@@ -35,6 +35,7 @@
 #include "cli/sched/sched.h"
 #include "cli/sched/shapes.h"
 #include "cli/schema/schema.h"
+#include "cli/submit/submit.h"
 #include "cli/table.h"
 #include "cli/top/top.h"
 #include "cli/verify/verify.h"
@@ -101,6 +102,8 @@ constexpr std::array kCommands = {
             "Which GPU counts a node class admits, and why its kubelets refuse the others",
             SchedShapes},
     Command{"sched bench", "Schedule", "How fast the core decides on this machine", SchedBench},
+    Command{"submit", "Schedule", "Render a whole job, preview it, submit it, follow it",
+            SubmitJob},
     Command{"why", "Schedule", "Why a job waits, and what would start it", WhyPending},
     Command{"runbook list", "Repair", "The runbooks there are", RunbookList},
     Command{"runbook show", "Repair", "What one does, proves, limits and takes back", RunbookShow},

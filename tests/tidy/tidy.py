@@ -14,7 +14,7 @@ import tempfile
 
 # docs/architecture.md: a room may use rooms of its own level or lower ones, never higher ones.
 LEVELS = {
-    "base": 0, "yaml": 1, "model": 1, "world": 1, "evidence": 2, "journal": 2, "kube": 2, "catalogue": 3, "probes": 3, "manifest": 3,
+    "base": 0, "yaml": 1, "model": 1, "world": 1, "evidence": 2, "journal": 2, "kube": 2, "catalogue": 3, "probes": 3, "manifest": 3, "render": 3,
     "sched": 3, "backend": 3, "diagnose": 4, "measure": 4, "plan": 4, "checkpoint": 4, "engine": 5, "app": 6, "cli": 7,
     "api": 7, "daemon": 7, "main": 8,
 }

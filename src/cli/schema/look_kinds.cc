@@ -8,6 +8,25 @@ namespace muster::cli {
 
 std::vector<std::pair<std::string, Json>> LookKinds() {
   return {
+      {"Submission",
+       Object({{"server", kText},
+               {"objects",
+                ListOf(Object(
+                    {{"apiVersion", kText}, {"kind", kText}, {"namespace", kText}, {"name", kText}},
+                    {"apiVersion", "kind", "name"}))},
+               {"changed", kBool},
+               {"applied", kBool},
+               {"proven", kBool},
+               {"phase", {{"type", {"string", "null"}}}},
+               {"pods", Object({{"wanted", kInteger},
+                                {"made", kInteger},
+                                {"bound", kInteger},
+                                {"running", kInteger},
+                                {"succeeded", kInteger},
+                                {"failed", kInteger}},
+                               {"wanted"})},
+               {"reason", kText}},
+              {"server", "objects", "changed", "applied"})},
       {"Preflight", Object({{"verdict", LevelSchema()},
                             {"checks", ListOf(Object({{"code", kText},
                                                       {"title", kText},

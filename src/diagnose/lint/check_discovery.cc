@@ -178,7 +178,15 @@ void CheckDiscovery(Context& c) {
 
 void CheckLaunch(Context& c) {
   for (const Workload& w : c.workloads) {
-    const int64_t pods = w.PodCount();
+    // Only pods that torchrun starts are nodes of its rendezvous; servers beside them are not.
+    int64_t pods = 0;
+    for (const PodSet& set : w.sets) {
+      const auto& all = set.Containers();
+      const bool launches = std::any_of(all.begin(), all.end(), [&](const YamlNode& container) {
+        return TorchrunOf(container, c).has_value();
+      });
+      pods += launches ? set.count : 0;
+    }
     for (const PodSet& set : w.sets) {
       for (const YamlNode& container : set.Containers()) {
         const auto launch = TorchrunOf(container, c);
