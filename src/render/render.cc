@@ -105,9 +105,10 @@ Json VolcanoJob(const JobRequest& request) {
   } else if (!request.topology.preferred.empty()) {
     spec["networkTopology"] = {{"mode", "soft"}, {"highestTierName", request.topology.preferred}};
   }
-  spec["plugins"] = {
-      {"pytorch", {"--master=master", "--worker=worker", fmt::format("--port={}", request.port)}},
-      {"svc", {"--publish-not-ready-addresses=true"}}};
+  Json arguments = {"--master=master", fmt::format("--port={}", request.port)};
+  if (request.groups.front().pods > 1) arguments.push_back("--worker=worker");
+  spec["plugins"] = {{"pytorch", std::move(arguments)},
+                     {"svc", {"--publish-not-ready-addresses=true"}}};
   spec["policies"] =
       Json::array({policy("PodEvicted", "RestartJob"), policy("PodFailed", "RestartJob")});
   spec["tasks"] = Json::array();

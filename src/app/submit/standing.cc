@@ -143,8 +143,8 @@ std::string_view ToString(Phase phase) {
 }
 
 std::string Standing::Line() const {
-  std::string line =
-      fmt::format("{}: {}/{} pods bound, {} running", submit::ToString(phase), bound, wanted, running);
+  std::string line = fmt::format("{}: {}/{} pods bound, {} running", submit::ToString(phase), bound,
+                                 wanted, running);
   if (succeeded + failed > 0) line += fmt::format(", {} succeeded, {} failed", succeeded, failed);
   return reason.empty() ? line : line + "; " + reason;
 }

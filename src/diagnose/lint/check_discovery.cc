@@ -179,13 +179,14 @@ void CheckDiscovery(Context& c) {
 void CheckLaunch(Context& c) {
   for (const Workload& w : c.workloads) {
     // Only pods that torchrun starts are nodes of its rendezvous; servers beside them are not.
-    int64_t pods = 0;
+    const int64_t pods = w.PodCount();
+    int64_t launched = 0;
     for (const PodSet& set : w.sets) {
       const auto& all = set.Containers();
       const bool launches = std::any_of(all.begin(), all.end(), [&](const YamlNode& container) {
         return TorchrunOf(container, c).has_value();
       });
-      pods += launches ? set.count : 0;
+      launched += launches ? set.count : 0;
     }
     for (const PodSet& set : w.sets) {
       for (const YamlNode& container : set.Containers()) {
@@ -213,7 +214,7 @@ void CheckLaunch(Context& c) {
                             near ? fmt::format("; --{} is meant?", *near) : ""));
         }
         const auto nnodes = ParseInt(launch->Value("nnodes"));
-        if (nnodes.ok() && *nnodes != pods && w.IsGang()) {
+        if (nnodes.ok() && *nnodes != pods && *nnodes != launched && w.IsGang()) {
           const Option& o = *launch->Find("nnodes");
           Context::Edits fix;
           if (o.word.list != nullptr && Contains(o.word.text, "="))
