@@ -19,4 +19,8 @@ class Decoder {
   std::string out_, odd_;
 };
 
+// UTF-8 without control characters other than those that logs hold: tabs, backspaces, form feeds,
+// and escapes that begin a terminal's sequence. O(length).
+bool IsText(std::string_view line);
+
 }  // namespace muster::diagnose

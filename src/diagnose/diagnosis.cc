@@ -97,11 +97,36 @@ bool Names(const std::vector<std::string>& explains, std::string_view id) {
   });
 }
 
+// What goes wrong inside one machine: it comes from that machine, whatever fails elsewhere. What a
+// program says of its GPU is printed under a pod's name, which cannot be compared with a host's.
+bool IsLocal(const Cause& cause) {
+  return (cause.layer == "gpu" || cause.layer == "pcie" || cause.layer == "driver" ||
+          cause.layer == "node") &&
+         !cause.id.starts_with("app.");
+}
+
+// Both name a `what` ("host", "gpu") and none in common.
+bool Elsewhere(const Candidate& a, const Candidate& b, std::string_view what) {
+  bool known = false;
+  for (const Fact* x : a.facts) {
+    const std::string_view mine = x->Get(what);
+    if (mine.empty()) return false;
+    for (const Fact* y : b.facts) {
+      const std::string_view theirs = y->Get(what);
+      if (theirs.empty() || theirs == mine) return false;
+      known = true;
+    }
+  }
+  return known;
+}
+
 // May `cause` be where `other` comes from?
 bool Explains(const Candidate& cause, const Candidate& other) {
   const Cause& a = *cause.finding.cause;
   const Cause& b = *other.finding.cause;
   if (&a == &b || a.kind == CauseKind::kQuestion) return false;
+  if (IsLocal(a) && IsLocal(b) && Elsewhere(cause, other, "host")) return false;
+  if (a.layer == "gpu" && b.layer == "gpu" && Elsewhere(cause, other, "gpu")) return false;
   const bool named = Names(a.explains, b.id);
   const bool any_root = a.kind == CauseKind::kRoot && b.kind == CauseKind::kConsequence;
   if (!named && !any_root) return false;
@@ -195,9 +220,9 @@ Diagnosis Judge(const Knowledge& knowledge, const Evidence& evidence) {
   const bool found = std::any_of(d.findings.begin(), d.findings.end(), [](const Finding& f) {
     return f.cause->kind != CauseKind::kQuestion;
   });
-  d.outcome = found                                             ? Outcome::kFinding
-              : d.bring.empty() && !evidence.recognised.empty() ? Outcome::kNothing
-                                                                : Outcome::kNotEnough;
+  d.outcome = found                                ? Outcome::kFinding
+              : d.bring.empty() && evidence.proven ? Outcome::kNothing
+                                                   : Outcome::kNotEnough;
   if (d.bring.empty() && d.outcome == Outcome::kNotEnough)
     d.bring.push_back("a log of the job (NCCL_DEBUG=INFO), the kernel log of its nodes");
   if (d.bring.size() > 16) d.bring.resize(16);

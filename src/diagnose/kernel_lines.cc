@@ -55,6 +55,10 @@ bool ReadKernelLine(std::string_view line, const std::string& file, size_t numbe
                     FactStore& facts) {
   const auto log = kernel_log::ParseKernelLog(line);
   for (const kernel_log::Event& e : log.events) {
+    // A note that quotes the driver is no line of it.
+    if (e.kind == kernel_log::EventKind::kFallenOff && e.pci.empty() &&
+        !Contains(ToLower(line), "nvrm") && !Contains(ToLower(line), "nvidia"))
+      continue;
     Fact fact{std::string(IdOf(e.kind)),
               {},
               {file, number},

@@ -28,10 +28,10 @@ Result<CauseKind> ParseKind(std::string_view text) {
 
 Result<Condition> ParseCondition(std::string_view text) {
   static constexpr std::pair<std::string_view, Condition::Op> kOps[] = {
-      {"!=", Condition::Op::kNotEqual}, {">=", Condition::Op::kAtLeast},
-      {"<=", Condition::Op::kAtMost},   {"=", Condition::Op::kEqual},
-      {">", Condition::Op::kGreater},   {"<", Condition::Op::kLess},
-      {"~", Condition::Op::kContains}};
+      {"!=", Condition::Op::kNotEqual}, {"!~", Condition::Op::kLacks},
+      {">=", Condition::Op::kAtLeast},  {"<=", Condition::Op::kAtMost},
+      {"=", Condition::Op::kEqual},     {">", Condition::Op::kGreater},
+      {"<", Condition::Op::kLess},      {"~", Condition::Op::kContains}};
   size_t best = std::string_view::npos;
   std::pair<std::string_view, Condition::Op> found;
   for (const auto& op : kOps) {
@@ -130,11 +130,13 @@ bool Condition::Holds(const Fact& fact) const {
     case Op::kNotEqual:
       return std::none_of(values.begin(), values.end(),
                           [&](const std::string& value) { return EqualsIgnoreCase(have, value); });
-    case Op::kContains: {
+    case Op::kContains:
+    case Op::kLacks: {
       const std::string lower = ToLower(have);
-      return std::any_of(values.begin(), values.end(), [&](const std::string& value) {
+      const bool there = std::any_of(values.begin(), values.end(), [&](const std::string& value) {
         return lower.find(ToLower(value)) != std::string::npos;
       });
+      return there == (op == Op::kContains);
     }
     default:
       break;
@@ -155,7 +157,8 @@ bool Condition::Holds(const Fact& fact) const {
 }
 
 bool Condition::Unparsable(const Fact& fact) const {
-  if (op == Op::kEqual || op == Op::kNotEqual || op == Op::kContains) return false;
+  if (op == Op::kEqual || op == Op::kNotEqual || op == Op::kContains || op == Op::kLacks)
+    return false;
   const std::string_view have = fact.Get(attr);
   if (have.empty() || fact.Number(attr)) return false;
   const bool word = std::all_of(have.begin(), have.end(), [](char c) {

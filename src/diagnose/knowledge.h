@@ -23,13 +23,15 @@ struct SignLine {
   std::vector<std::string> without;
 };
 
-// One condition on an attribute of a fact: "code=79,48", "value>=90", "name~mlx5".
+// One condition on an attribute of a fact: "code=79,48", "value>=90", "name~mlx5",
+// "code!~TEL-".
 struct Condition {
-  enum class Op { kEqual, kNotEqual, kAtLeast, kAtMost, kGreater, kLess, kContains };
+  enum class Op { kEqual, kNotEqual, kAtLeast, kAtMost, kGreater, kLess, kContains, kLacks };
   std::string attr;
   Op op = Op::kEqual;
   std::vector<std::string> values;
-  // A missing attribute satisfies only kNotEqual; a comparison with text that is no number fails.
+  // A missing attribute satisfies only kNotEqual and kLacks; a comparison with text that is no
+  // number fails.
   bool Holds(const Fact& fact) const;
   // A comparison with a value that should be a number and is none: a decimal comma, a flipped byte.
   // Words such as "N/A" are no damage.
@@ -75,7 +77,7 @@ struct Cause {
   std::vector<std::string> yes, no;  // texts whose first cause it is, and that never name it
 };
 
-// What a reader prepares from the lines once (reader.cc): an automaton takes longer to make than a
+// What a reader prepares from the lines once (plan.h): an automaton takes longer to make than a
 // small file takes to read.
 struct ReaderPlan;
 std::shared_ptr<const ReaderPlan> MakeReaderPlan(const std::vector<SignLine>& lines);

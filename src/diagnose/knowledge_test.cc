@@ -122,6 +122,7 @@ TEST(Knowledge, EverySignACauseAsksForIsMadeBySomebody) {
                                           "node.out_of_memory",
                                           "redfish.health",
                                           "redfish.event",
+                                          "gpu.pcie_slow",
                                           "job.p2p",
                                           "job.shm"};
   std::set<std::string> signs;

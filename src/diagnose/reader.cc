@@ -1,4 +1,3 @@
-// Longer than 500 lines because one state machine decides which reader owns each line.
 #include "diagnose/reader.h"
 
 #include <algorithm>
@@ -7,8 +6,10 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
+#include "diagnose/decode.h"
+#include "diagnose/document_lines.h"
 #include "diagnose/kernel_lines.h"
-#include "diagnose/scan.h"
+#include "diagnose/plan.h"
 #include "diagnose/section.h"
 #include "diagnose/speaker.h"
 #include "probes/train_log/train_log.h"
@@ -17,72 +18,9 @@ namespace muster::diagnose {
 
 namespace {
 
-constexpr size_t kLongestLine = 4u << 20;  // a longer one is read in pieces
-constexpr size_t kLongestDocument = 64u << 20;
+constexpr size_t kLongestLine = 4u << 20;             // a longer one is read in pieces
+constexpr std::string_view kHealthy = "ok.";          // signs that say that something went well
 constexpr std::string_view kUnread = "unread.error";  // matched only where nothing else does
-
-// Words that tell what kind of log a line is from; they judge nothing.
-struct Marker {
-  std::string_view anchor, name;
-};
-constexpr Marker kMarkers[] = {
-    {"nvrm:", "kernel log"},
-    {"linux version ", "kernel log"},
-    {" kernel: ", "kernel log"},
-    {"mlx5_core ", "kernel log"},
-    {"pci 0000:", "kernel log"},
-    {"nvidia-nvswitch", "kernel log"},
-    {"systemd[", "kernel log"},
-    {"nccl info", "NCCL log"},
-    {"nccl warn", "NCCL log"},
-    {"nccl version", "NCCL log"},
-    {"torch/distributed", "PyTorch log"},
-    {"processgroup", "PyTorch log"},
-    {"traceback (most recent call last)", "Python traceback"},
-    {"iteration ", "training log"},
-    {" loss", "training log"},
-    {"step:", "training log"},
-    {"step ", "training log"},
-    {"slurmctld", "Slurm log"},
-    {"slurmd", "Slurm log"},
-    {"slurmstepd", "Slurm log"},
-    {"jobid=", "Slurm"},
-    {"partition", "Slurm"},
-    {"apiversion:", "Kubernetes object"},
-    {"namespace:", "Kubernetes object"},
-    {"events:", "Kubernetes object"},
-    {"normal ", "Kubernetes events"},
-    {"vllm", "vLLM log"},
-    {"engine core", "vLLM log"},
-    {"fabric manager", "fabric manager log"},
-    {"fabricmanager", "fabric manager log"},
-    {"sminfo:", "sminfo"},
-    {"dcgm", "DCGM"},
-    {"overall health", "dcgmi health"},
-    {" gpus found", "dcgmi discovery"},
-    {"degrees c", "ipmitool"},
-    {" | asserted", "ipmitool"},
-    {"ibdiagnet", "ibdiagnet"},
-    {"-i- ", "ibdiagnet"},
-    {"initializing a v", "vLLM log"},
-    {"application startup complete", "vLLM log"},
-    {"kv_cache_utils", "vLLM log"},
-    {"gpu_model_runner", "vLLM log"},
-    {"checkpoint", "training log"},
-    {"starting (type=", "systemd"},
-    {"fabric manager log", "fabric manager log"},
-    {"gpu 0000", "nvidia-smi"},
-    {"nodes checked", "ibqueryerrors"},
-};
-
-constexpr std::string_view kKernelAnchors[] = {"xid (",          "fallen off the bus",
-                                               "gpu at pci:",    "rate limiting gsp",
-                                               "aer:",           "dpc:",
-                                               "link down",      "card not present",
-                                               "mlx5_core",      "killed process",
-                                               "nv_get_p2p",     "libnccl",
-                                               "pcieport",       "pciehp",
-                                               "corrected error"};
 
 int RankOf(const Fact& fact) {
   const auto rank = ParseInt(fact.Get("rank"));
@@ -98,6 +36,23 @@ std::string GroupIn(std::string_view line) {
     return std::string(rest.substr(0, rest.find_first_of(" ](")));
   }
   return "";
+}
+
+// ": 7", ":....65535", "[ 812.3] : GPU has": what stood before the colon is gone.
+bool LostItsKey(std::string_view line) {
+  size_t at = line.find_first_not_of(" \t");
+  if (at == std::string_view::npos) return false;
+  if (Contains(line, "kernel: : ")) return true;
+  if (line[at] == '[') {  // a time of the kernel
+    const size_t end = line.find(']', at);
+    if (end == std::string_view::npos || end + 2 >= line.size()) return false;
+    if (line.substr(at + 1, end - at - 1).find_first_not_of(" 0123456789.") !=
+        std::string_view::npos)
+      return false;
+    at = end + 2;
+  }
+  return line[at] == ':' && at + 1 < line.size() &&
+         std::string_view(" \t.").find(line[at + 1]) != std::string_view::npos;
 }
 
 // Do two lines stand in one table? Rows above the heading mean that lines changed places.
@@ -136,48 +91,21 @@ std::string HeadingHost(std::string_view line) {
 
 }  // namespace
 
-enum class Owner { kPattern, kSection, kMarker, kKernel };
-struct AnchorUse {
-  Owner owner = Owner::kPattern;
-  size_t index = 0;
-};
-struct ReaderPlan {
-  std::vector<AnchorUse> uses;
-  std::vector<const SectionKind*> kinds;
-  std::unique_ptr<Scanner> scanner;
-};
-
-std::shared_ptr<const ReaderPlan> MakeReaderPlan(const std::vector<SignLine>& lines) {
-  auto plan = std::make_shared<ReaderPlan>();
-  std::vector<std::string> anchors;
-  const auto add = [&](std::string_view anchor, Owner owner, size_t index) {
-    anchors.emplace_back(anchor);
-    plan->uses.push_back({owner, index});
-  };
-  for (size_t i = 0; i < lines.size(); ++i) add(lines[i].pattern.anchor(), Owner::kPattern, i);
-  for (const auto list : {FabricSections(), GpuSections(), SchedulerSections(), MeasureSections()})
-    for (const SectionKind& known : list) {
-      add(known.anchor, Owner::kSection, plan->kinds.size());
-      plan->kinds.push_back(&known);
-    }
-  for (size_t i = 0; i < std::size(kMarkers); ++i) add(kMarkers[i].anchor, Owner::kMarker, i);
-  for (const std::string_view anchor : kKernelAnchors) add(anchor, Owner::kKernel, 0);
-  plan->scanner = std::make_unique<Scanner>(anchors);
-  return plan;
-}
-
 struct Reader::State {
   explicit State(const Knowledge& k) : knowledge(k), plan(*k.plan) {}
 
   void Line(std::string_view line);
   void Hits(std::string_view line);
   bool Document(std::string_view line);
+  void Marked(const Marker& marker, std::string_view line);
+  void Inside(const InsideKey& key);
   bool Match(const SignLine& sign, std::string_view line);
   void Hook(Fact& fact, std::string_view line);
   void CloseSection(bool cut);
   void CloseDocument(bool cut);
-  void Know(std::string_view what, size_t count = 1) {
+  void Know(std::string_view what, size_t count = 1, bool proves = true) {
     evidence.recognised[std::string(what)] += count;
+    evidence.proven = evidence.proven || proves;
     known_here = true;
   }
 
@@ -189,7 +117,9 @@ struct Reader::State {
   std::string file, heading_host;
   size_t number = 0;
   bool known_here = false, has_escape = false;
-  bool noise = false;  // bytes that are no text, replaced by the decoder
+  bool closed_document = false;  // the last line ended one
+  bool noise = false;            // a line of this file is no UTF-8 text
+  size_t noise_line = 0;
   std::string carry;
   std::string plain, folded;  // reused
   std::string previous;       // the line before, where it is short enough for a row of a table
@@ -198,10 +128,7 @@ struct Reader::State {
   const SectionKind* kind = nullptr;
   Section section;
 
-  enum class Doc { kNone, kJson, kXml, kPickle } doc = Doc::kNone;
-  Section document;
-  int depth = 0;
-  bool in_string = false, escaped = false;
+  DocumentLines document;
 };
 
 Reader::Reader(const Knowledge& knowledge) : s_(std::make_unique<State>(knowledge)) {}
@@ -223,16 +150,13 @@ void Reader::Begin(std::string file) {
 void Reader::Feed(std::string_view bytes) {
   State& s = *s_;
   s.evidence.bytes += bytes.size();
-  if (s.number == 0 && s.carry.empty() && s.doc == State::Doc::kNone && bytes.size() > 2 &&
-      bytes[0] == '\x80' && bytes[1] >= 2 && bytes[1] <= 5) {
-    s.doc = State::Doc::kPickle;
-    s.document = {s.file, 1, "", "", false};
-  }
-  if (s.doc == State::Doc::kPickle) {
-    if (s.document.text.size() + bytes.size() <= kLongestDocument) s.document.text += bytes;
+  if (s.number == 0 && s.carry.empty() && !s.document.open() && bytes.size() > 2 &&
+      bytes[0] == '\x80' && bytes[1] >= 2 && bytes[1] <= 5)
+    s.document.BeginPickle(s.file);
+  if (s.document.kind() == DocumentLines::Kind::kPickle) {
+    s.document.AddBytes(bytes);
     return;
   }
-  if (!s.noise && bytes.find("\xef\xbf\xbd") != std::string_view::npos) s.noise = true;
   s.has_escape = std::memchr(bytes.data(), '\x1b', bytes.size()) != nullptr ||
                  s.carry.find('\x1b') != std::string::npos;
   size_t at = 0;
@@ -275,10 +199,10 @@ void Reader::End() {
     s.Line(rest);
   }
   s.CloseSection(cut);
-  const bool whole_json = s.doc == State::Doc::kNone;
+  const bool open = s.document.open();
   s.CloseDocument(true);
   // A last line without its end may have lost what it was about to say. A closed document is whole.
-  if (cut && whole_json && s.known_here)
+  if (((cut && !s.closed_document) || open) && s.known_here)
     s.evidence.facts.Add({"damage",
                           {{"what", "the last line has no end"}},
                           {s.file, s.number},
@@ -287,8 +211,13 @@ void Reader::End() {
                           0,
                           1});
   if (s.noise && s.known_here)
-    s.evidence.facts.Add(
-        {"damage", {{"what", "bytes that are no text"}}, {s.file, 0}, "", {}, 0, 1});
+    s.evidence.facts.Add({"damage",
+                          {{"what", "bytes that are no UTF-8 text: another encoding, or damage"}},
+                          {s.file, s.noise_line},
+                          "",
+                          {},
+                          0,
+                          1});
   if (!s.known_here) s.evidence.unrecognised.push_back(s.file);
   s.evidence.lines += s.number;
 }
@@ -312,6 +241,13 @@ void Reader::State::Line(std::string_view line) {
       CloseSection(false);
     return;
   }
+  closed_document = false;
+  if (!noise && !IsText(line)) {
+    noise = true;
+    noise_line = number;
+  }
+  if (LostItsKey(line))
+    AddDamage({file, number, "", heading_host, false}, evidence.facts, "a value without its key");
   if (Document(line)) {
     Hits(line);
     return;
@@ -331,76 +267,41 @@ void Reader::State::Line(std::string_view line) {
   previous = line.size() < 400 && kind == nullptr ? line : std::string_view();
 }
 
-// JSON and XML are collected until they end. True when the line belongs to one.
+// True when the line belongs to a document.
 bool Reader::State::Document(std::string_view line) {
-  if (doc == Doc::kNone) {
-    const size_t first = line.find_first_not_of(" \t");
-    if (first == std::string_view::npos) return false;
-    const std::string_view text = line.substr(first);
-    const bool object = text == "{" || text.starts_with("{\"") || text.starts_with("{ \"");
-    const bool array = text == "[" || text.starts_with("[{") || text.starts_with("[ {");
-    if (kind == nullptr && (object || array)) {
-      doc = Doc::kJson;
-      depth = 0;
-      in_string = escaped = false;
-    } else if (text.starts_with("<?xml") || text.starts_with("<nvidia_smi_log")) {
-      CloseSection(false);
-      doc = Doc::kXml;
-    } else {
-      return false;
-    }
-    document = {file, number, "", heading_host, false};
+  using Step = DocumentLines::Step;
+  const auto take = [&] {
+    return document.Take(line, file, number, heading_host, kind != nullptr);
+  };
+  Step step = take();
+  if (step == Step::kBroken) {
+    CloseDocument(true);
+    step = take();
   }
-  if (doc == Doc::kJson) {
-    const size_t first = line.find_first_not_of(" \t");
-    // A line that cannot stand in JSON ends a cut document.
-    if (!in_string && first != std::string_view::npos && document.first_line != number &&
-        std::strchr("{}[]\",:0123456789-tfn", line[first]) == nullptr) {
-      CloseDocument(true);
-      return false;
-    }
-    for (const char c : line) {
-      if (in_string) {
-        if (escaped) {
-          escaped = false;
-        } else if (c == '\\') {
-          escaped = true;
-        } else if (c == '"') {
-          in_string = false;
-        }
-      } else if (c == '"') {
-        in_string = true;
-      } else if (c == '{' || c == '[') {
-        ++depth;
-      } else if (c == '}' || c == ']') {
-        --depth;
-      }
-    }
-  }
-  if (document.text.size() + line.size() < kLongestDocument) {
-    document.text += line;
-    document.text += '\n';
-  }
-  if (doc == Doc::kJson && depth <= 0) CloseDocument(false);
-  if (doc == Doc::kXml && line.find("</nvidia_smi_log>") != std::string_view::npos)
-    CloseDocument(false);
+  if (step == Step::kOutside) return false;
+  if (document.kind() == DocumentLines::Kind::kXml) CloseSection(false);
+  closed_document = step == Step::kLast;
+  if (closed_document) CloseDocument(false);
   return true;
 }
 
 void Reader::State::CloseDocument(bool cut) {
-  if (doc == Doc::kNone) return;
-  const Doc was = doc;
-  doc = Doc::kNone;
-  document.cut = cut;
-  bool known = false;
-  if (was == Doc::kJson) known = ReadJsonDocument(document, evidence.facts, hang);
-  if (was == Doc::kXml) known = ReadXmlDocument(document, evidence.facts);
-  if (was == Doc::kPickle) known = ReadPickleDump(document, evidence.facts, hang);
-  if (known)
-    Know(was == Doc::kXml      ? "nvidia-smi -q -x"
-         : was == Doc::kPickle ? "flight recorder dump"
-                               : "JSON document");
-  document = {};
+  if (!document.open()) return;
+  const DocumentLines::Kind was = document.kind();
+  const Section whole = document.Close(cut);
+  switch (was) {
+    case DocumentLines::Kind::kJson:
+      if (ReadJsonDocument(whole, evidence.facts, hang)) Know("JSON document");
+      break;
+    case DocumentLines::Kind::kXml:
+      if (ReadXmlDocument(whole, evidence.facts)) Know("nvidia-smi -q -x");
+      break;
+    case DocumentLines::Kind::kPickle:
+      if (ReadPickleDump(whole, evidence.facts, hang)) Know("flight recorder dump");
+      break;
+    case DocumentLines::Kind::kNone:
+      break;
+  }
 }
 
 void Reader::State::CloseSection(bool cut) {
@@ -424,7 +325,7 @@ void Reader::State::Hits(std::string_view line) {
   // Sections first: a heading names what follows.
   for (const uint32_t hit : hits) {
     const AnchorUse& use = plan.uses[hit];
-    if (use.owner != Owner::kSection || doc != Doc::kNone) continue;
+    if (use.owner != Owner::kSection || document.open()) continue;
     const SectionKind* found = plan.kinds[use.index];
     if (kind != nullptr && kind->name == found->name && kind->belongs(line)) continue;
     if (kind != nullptr && kind->name == std::string_view("nccl-tests")) continue;
@@ -451,14 +352,21 @@ void Reader::State::Hits(std::string_view line) {
         }
         break;
       case Owner::kMarker:
-        Know(kMarkers[use.index].name);
+        Marked(MarkerAt(use.index), line);
+        break;
+      case Owner::kInside:
+        Inside(InsideAt(use.index));
         break;
       case Owner::kKernel:
-        if (!kernel_done && ReadKernelLine(line, file, number, evidence.facts)) {
+        if (kernel_done) break;
+        kernel_done = true;
+        if (ReadKernelLine(line, file, number, evidence.facts)) {
           Know("kernel log");
           known = true;
+        } else if (Contains(line, "NVRM: Xid") || Contains(line, "SXid")) {
+          AddDamage({file, number, "", heading_host, false}, evidence.facts,
+                    "an Xid that cannot be read");
         }
-        kernel_done = true;
         break;
       case Owner::kSection:
         break;
@@ -467,12 +375,24 @@ void Reader::State::Hits(std::string_view line) {
   if (unread != nullptr && !known && kind == nullptr) (void)Match(*unread, line);
 }
 
+void Reader::State::Marked(const Marker& marker, std::string_view line) {
+  if (!Says(marker, line)) return;
+  Know(marker.name, 1, marker.proves);
+}
+
+void Reader::State::Inside(const InsideKey& key) {
+  if (document.open() || (kind != nullptr && kind->name == key.section)) return;
+  AddDamage({file, number, "", heading_host, false}, evidence.facts,
+            fmt::format("a line of {} without its heading", key.section));
+}
+
 bool Reader::State::Match(const SignLine& sign, std::string_view line) {
   Fact fact;
   if (!sign.pattern.Match(line, folded, fact.attrs)) return false;
   for (const std::string& without : sign.without)
     if (folded.find(without) != std::string::npos) return false;
   known_here = true;
+  evidence.proven = evidence.proven || sign.id.starts_with(kHealthy);
   ++evidence.recognised["lines that mean something"];
   fact.id = sign.id;
   fact.at = {file, number};

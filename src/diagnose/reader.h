@@ -22,6 +22,7 @@ struct Evidence {
   JobMap job;
   std::map<std::string, size_t> recognised;  // "kernel log" -> lines or documents of it
   std::vector<std::string> unrecognised;     // files in which nothing was known
+  bool proven = false;  // something was read that says how it went, not only what it is from
   size_t files = 0, lines = 0;
   uint64_t bytes = 0;
 };

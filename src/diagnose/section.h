@@ -36,7 +36,8 @@ struct SectionKind {
 };
 
 std::span<const SectionKind> FabricSections();     // ibstat, iblinkinfo, perfquery, ethtool, ...
-std::span<const SectionKind> GpuSections();        // nvidia-smi in its forms, dcgmi, lspci
+std::span<const SectionKind> GpuSections();        // nvidia-smi in its forms, dcgmi
+std::span<const SectionKind> PciSections();        // lspci
 std::span<const SectionKind> SchedulerSections();  // kubectl tables, scontrol, sinfo, squeue
 std::span<const SectionKind> MeasureSections();    // nccl-tests, Prometheus text
 

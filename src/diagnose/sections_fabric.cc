@@ -1,5 +1,6 @@
 // Fabric tools: the parsers are those of the probes, so that a pasted text and a live host are
 // understood alike.
+#include <algorithm>
 #include <array>
 #include <set>
 
@@ -7,6 +8,7 @@
 
 #include "base/strings.h"
 #include "diagnose/section.h"
+#include "diagnose/shape.h"
 #include "probes/infiniband/iblinkinfo.h"
 #include "probes/infiniband/ibqueryerrors.h"
 #include "probes/infiniband/ibstat.h"
@@ -40,7 +42,25 @@ void AddPort(const Section& s, FactStore& facts, const infiniband::PortStatus& p
                          port.rate_gbit_per_s.value_or(0))));
 }
 
+constexpr std::string_view kIbstatPort[] = {
+    "State:",  "Physical state:",  "Rate:",      "Base lid:",  "LMC:",
+    "SM lid:", "Capability mask:", "Port GUID:", "Link layer:"};
+constexpr std::string_view kIbstatDevice[] = {
+    "CA type:", "Number of ports:", "Firmware version:", "Hardware version:", "Node GUID:"};
+constexpr std::string_view kIbstatusPort[] = {
+    "default gid:", "base lid:", "sm lid:", "state:", "phys state:", "rate:", "link_layer:"};
+
+// Lines of a tool that numbers its devices in headings, without the heading's form.
+size_t Headings(const Section& s, std::string_view begins) {
+  const auto lines = Lines(s.text);
+  return static_cast<size_t>(std::count_if(lines.begin(), lines.end(), [&](std::string_view line) {
+    return Trim(line).starts_with(begins);
+  }));
+}
+
 void ReadIbstat(const Section& s, FactStore& facts) {
+  CheckBlocks(s, {"Port ", kIbstatPort}, facts);
+  CheckBlocks(s, {"CA '", kIbstatDevice}, facts);
   const auto ibstat = infiniband::ParseIbstat(s.text);
   for (const auto& port : ibstat.ports) {
     AddPort(s, facts, port);
@@ -51,10 +71,15 @@ void ReadIbstat(const Section& s, FactStore& facts) {
     facts.Add(s.Make("hca.panic", {{"device", ibstat.panicked_device}}, s.Where("ibpanic"),
                      *ibstat.panic));
   if (ibstat.ports.empty()) AddDamage(s, facts, "ibstat lists no port");
+  if (Headings(s, "Port ") - Headings(s, "Port GUID:") != ibstat.ports.size())
+    AddDamage(s, facts, "ibstat: a port's heading cannot be read");
 }
 
 void ReadIbstatus(const Section& s, FactStore& facts) {
+  CheckBlocks(s, {"Infiniband device '", kIbstatusPort}, facts);
   const auto ports = infiniband::ParseIbstatus(s.text);
+  if (Headings(s, "Infiniband device '") != ports.size())
+    AddDamage(s, facts, "ibstatus: a heading cannot be read");
   for (const auto& port : ports) {
     AddPort(s, facts, port);
     if (!port.state || !port.physical_state)
@@ -112,6 +137,13 @@ bool WasUp(const FactStore& facts, const infiniband::LinkInfoLine& link) {
   return false;
 }
 
+size_t Occurrences(std::string_view text, std::string_view part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1))
+    ++count;
+  return count;
+}
+
 void ReadLinks(const Section& s, FactStore& facts) {
   const auto links = infiniband::ParseIblinkinfo(s.text);
   std::map<std::pair<int, int>, int> votes;
@@ -150,6 +182,13 @@ void ReadLinks(const Section& s, FactStore& facts) {
     }
     facts.Add(s.Make(id, std::move(attrs), s.Where(Trim(link.excerpt)), link.excerpt));
   }
+  // Which width or speed is right is told by what most links have; two of them tell nothing.
+  if (votes.size() > 1 && most_votes < 3)
+    AddDamage(s, facts, "iblinkinfo: links differ, and there are too few to tell which is right");
+  const size_t drawn = Occurrences(s.text, "==(");
+  if (drawn != links.lines.size() + links.rejected.size() ||
+      Headings(s, "CA: ") > Occurrences(s.text, "==("))
+    AddDamage(s, facts, "iblinkinfo: a line has lost a piece");
   if (!links.rejected.empty())
     AddDamage(s, facts,
               fmt::format("iblinkinfo: {} lines cannot be read, such as: {}", links.rejected.size(),
@@ -180,8 +219,14 @@ void AddSet(const Section& s, FactStore& facts, const std::string& device, int p
 }
 
 void ReadQueryErrors(const Section& s, FactStore& facts) {
-  for (const auto& port : infiniband::ParseIbqueryerrors(s.text).ports)
+  const auto errors = infiniband::ParseIbqueryerrors(s.text);
+  for (const auto& port : errors.ports)
     AddSet(s, facts, port.device, port.port, port.counters, port.excerpt);
+  const auto lines = Lines(s.text);
+  const auto said = std::count_if(lines.begin(), lines.end(),
+                                  [](std::string_view line) { return Contains(line, " == "); });
+  if (static_cast<size_t>(said) != errors.ports.size())
+    AddDamage(s, facts, "ibqueryerrors: a port's line cannot be read");
 }
 
 void ReadPerfquery(const Section& s, FactStore& facts) {

@@ -1,6 +1,7 @@
-// What the driver's tools, DCGM and lspci print of GPUs. The names of facts are those of
+// What the driver's tools and DCGM print of GPUs. The names of facts are those of
 // catalogue/facts.yaml where the same thing is meant, so that a rule reads a pasted text and a
 // capture alike.
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <map>
@@ -9,6 +10,7 @@
 
 #include "base/strings.h"
 #include "diagnose/section.h"
+#include "diagnose/shape.h"
 #include "probes/nvidia_smi/csv.h"
 #include "probes/nvidia_smi/field.h"
 #include "probes/nvidia_smi/query.h"
@@ -61,7 +63,7 @@ void ReadSmiQuery(const Section& s, FactStore& facts) {
   int index = -1;
   std::vector<std::pair<size_t, std::string>> path;  // indentation, heading
   std::map<std::string, std::string> width, width_max;
-  std::map<int, int> keys;  // known keys of each GPU: the same number, or one is cut
+  SameKeys keys;  // those that are read here
   size_t offset = 0;
   int attached = -1;
   for (const std::string_view raw : Split(s.text, '\n')) {
@@ -73,6 +75,7 @@ void ReadSmiQuery(const Section& s, FactStore& facts) {
     if (line.starts_with("GPU ") && Contains(line, ":")) {
       gpu = Trim(line.substr(4));
       ++index;
+      keys.Begin();
       path.clear();
       continue;
     }
@@ -89,6 +92,7 @@ void ReadSmiQuery(const Section& s, FactStore& facts) {
       const auto count = ParseInt(value);
       attached = count.ok() ? static_cast<int>(*count) : -1;
     }
+    if (index < 0 && indent > 0) AddDamage(s, facts, "nvidia-smi -q: a key before its GPU");
     std::string full;
     for (const auto& [i, heading] : path) full += heading + "/";
     full += key;
@@ -96,7 +100,7 @@ void ReadSmiQuery(const Section& s, FactStore& facts) {
       facts.Add(s.Make("gpu.lost", {{"gpu", std::to_string(index)}, {"pci", gpu}}, s.At(at), line));
     for (const SmiKey& k : kSmiKeys) {
       if (!full.ends_with(k.path)) continue;
-      ++keys[index];
+      keys.Key(k.path);
       if (nvidia_smi::IsSentinel(value)) break;
       std::string said(value);
       if (k.fact == "gpu.throttle_thermal" || k.fact == "gpu.throttle_power_brake" ||
@@ -127,10 +131,7 @@ void ReadSmiQuery(const Section& s, FactStore& facts) {
       facts.Add(s.Make("gpu.pcie_narrow", {{"pci", pci}, {"value", now}, {"max", width_max[pci]}},
                        s.Where(pci),
                        fmt::format("GPU {}: PCIe width {} of {}", pci, now, width_max[pci])));
-  for (const auto& [gpu_index, count] : keys)
-    if (count != keys.begin()->second)
-      AddDamage(s, facts,
-                fmt::format("nvidia-smi -q: GPU {} has other keys than the first", gpu_index));
+  if (!keys.Holds()) AddDamage(s, facts, "nvidia-smi -q: a GPU has other keys than the first");
   if (index < 0) AddDamage(s, facts, "nvidia-smi -q lists no GPU");
   if (attached >= 0 && attached != index + 1)
     AddDamage(s, facts, fmt::format("nvidia-smi says {} GPUs and lists {}", attached, index + 1));
@@ -141,14 +142,17 @@ void ReadSmiQuery(const Section& s, FactStore& facts) {
 void ReadSmiTable(const Section& s, FactStore& facts) {
   size_t offset = 0;
   std::string gpu;
-  int rows = 0;
+  int rows = 0, second_rows = 0;
+  bool ruled = false, in_order = true;  // the rule of "=" ends the headings
   for (const std::string_view line : Split(s.text, '\n')) {
     const size_t at = offset;
     offset += line.size() + 1;
+    if (Contains(line, "|====")) ruled = true;
     const auto cells = Split(line, '|');
     if (cells.size() < 3) continue;
     const auto words = SplitBlank(cells[1]);
     if (words.size() >= 2 && ParseInt(words[0]).ok() && Contains(line, ":")) {
+      in_order = in_order && ruled && rows == second_rows;
       gpu = words[0];
       ++rows;
       if (Contains(line, "ERR!")) facts.Add(s.Make("gpu.lost", {{"gpu", gpu}}, s.At(at), line));
@@ -158,7 +162,9 @@ void ReadSmiTable(const Section& s, FactStore& facts) {
                          s.At(at), line));
     } else if (!gpu.empty() && Contains(line, "ERR!")) {
       facts.Add(s.Make("gpu.lost", {{"gpu", gpu}}, s.At(at), line));
-    } else if (!gpu.empty() && Contains(line, "W /")) {
+    } else if (Contains(line, "W / ") && Contains(line, "MiB /")) {
+      in_order = in_order && rows == second_rows + 1;
+      ++second_rows;
       // "| N/A   93C    P0   310W / 700W | ..."
       for (const std::string_view word : words)
         if (word.size() > 1 && word.back() == 'C' && ParseInt(word.substr(0, word.size() - 1)).ok())
@@ -168,11 +174,22 @@ void ReadSmiTable(const Section& s, FactStore& facts) {
     }
   }
   if (rows == 0) AddDamage(s, facts, "the table of nvidia-smi lists no GPU");
+  if (!in_order) AddDamage(s, facts, "rows of nvidia-smi's table are not in their places");
   if (!Trim(s.text).ends_with('+') && !Trim(s.text).ends_with('|'))
     AddDamage(s, facts, "the table of nvidia-smi is cut");
 }
 
 // ---- csv, topo, nvlink ----
+
+// "temperature.gpu", "memory.used [MiB]"; values where names are wanted mean that a piece is gone.
+bool ColumnName(std::string_view cell) {
+  const std::string_view name = cell.substr(0, cell.find(' '));
+  return name.size() > 1 && std::islower(static_cast<unsigned char>(name[0])) != 0 &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return std::islower(static_cast<unsigned char>(c)) != 0 ||
+                  std::isdigit(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_';
+         });
+}
 
 void ReadSmiCsv(const Section& s, FactStore& facts) {
   Reading reading;
@@ -181,6 +198,12 @@ void ReadSmiCsv(const Section& s, FactStore& facts) {
   reading.text = s.text;
   const auto table = nvidia_smi::ReadCsv(s.text);
   if (!table.ok()) return AddDamage(s, facts, "nvidia-smi csv: " + table.error().message);
+  if (table->rows.empty()) return AddDamage(s, facts, "nvidia-smi csv: no row");
+  const std::string_view heading = std::string_view(s.text).substr(0, s.text.find('\n'));
+  for (const std::string_view cell : Split(heading, ','))
+    if (!ColumnName(Trim(cell)))
+      return AddDamage(s, facts,
+                       fmt::format("nvidia-smi csv: \"{}\" is no column", Printable(cell)));
   static constexpr std::pair<std::string_view, std::string_view> kColumns[] = {
       {"ecc.errors.uncorrected.volatile.total", "gpu.ecc_uncorrected"},
       {"ecc.errors.uncorrected.volatile.dram", "gpu.ecc_uncorrected"},
@@ -254,6 +277,7 @@ void ReadNvlinkText(const Section& s, FactStore& facts) {
     const auto words = SplitBlank(line);
     if (words.size() >= 2 && words[0] == "GPU") {
       gpu = words[1].substr(0, words[1].find(':'));
+      listed.try_emplace(gpu, 0);
     } else if (words.size() >= 3 && words[0] == "Link") {
       ++listed[gpu];
       const std::string link(words[1].substr(0, words[1].find(':')));
@@ -277,6 +301,13 @@ void ReadNvlinkText(const Section& s, FactStore& facts) {
       }
     }
   }
+  const bool any = std::any_of(listed.begin(), listed.end(),
+                               [](const auto& gpu_lines) { return gpu_lines.second > 0; });
+  for (const auto& [name, count] : listed)
+    if (any && count == 0) AddDamage(s, facts, "nvlink: GPU " + name + " has no line");
+  for (const std::string_view line : Lines(s.text))
+    if (line.starts_with("GPU ") ? !line.ends_with(")") : line.starts_with("G"))
+      AddDamage(s, facts, "nvlink: a heading cannot be read");
   int most = 0;
   for (const auto& [g, count] : active) most = std::max(most, count);
   for (const auto& [g, count] : listed)
@@ -320,65 +351,6 @@ void ReadDiagText(const Section& s, FactStore& facts) {
   if (!Trim(s.text).ends_with('+')) AddDamage(s, facts, "the table of dcgmi diag is cut");
 }
 
-// ---- lspci -vv ----
-
-bool LspciHead(std::string_view line) {
-  size_t i = 0;
-  while (i < line.size() &&
-         (std::isxdigit(static_cast<unsigned char>(line[i])) || line[i] == ':' || line[i] == '.'))
-    ++i;
-  return i >= 7 && i <= 16 && i < line.size() && line[i] == ' ' && Contains(line.substr(0, i), ":");
-}
-
-void ReadLspci(const Section& s, FactStore& facts) {
-  std::string slot, name;
-  int speed_max = 0, width_max = 0;
-  size_t offset = 0;
-  const auto number_after = [](std::string_view line, std::string_view mark) {
-    const size_t at = line.find(mark);
-    if (at == std::string_view::npos) return 0;
-    int value = 0;
-    for (size_t i = at + mark.size(); i < line.size() && line[i] >= '0' && line[i] <= '9'; ++i)
-      value = value * 10 + (line[i] - '0');
-    return value;
-  };
-  for (const std::string_view line : Split(s.text, '\n')) {
-    const size_t at = offset;
-    offset += line.size() + 1;
-    if (LspciHead(line)) {
-      slot = line.substr(0, line.find(' '));
-      name = Shorten(Trim(line.substr(line.find(' '))), 80);
-      speed_max = width_max = 0;
-      if (Contains(line, "(rev ff)"))
-        facts.Add(s.Make("pcie.rev_ff", {{"pci", slot}, {"name", name}}, s.At(at), line));
-    } else if (Contains(line, "LnkCap:")) {
-      speed_max = number_after(line, "Speed ");
-      width_max = number_after(line, "Width x");
-    } else if (Contains(line, "LnkSta:")) {
-      const int width = number_after(line, "Width x"), speed = number_after(line, "Speed ");
-      if (width_max == 0) AddDamage(s, facts, "lspci: a link status without its capability");
-      const bool gpu = Contains(name, "NVIDIA");
-      const bool nic = Contains(name, "Mellanox") || Contains(name, "ConnectX");
-      if (width > 0 && width_max > 0 && width < width_max)
-        facts.Add(s.Make(
-            gpu   ? "gpu.pcie_narrow"
-            : nic ? "nic.pcie_narrow"
-                  : "pcie.narrow",
-            {{"pci", slot}, {"value", std::to_string(width)}, {"max", std::to_string(width_max)}},
-            s.At(at), line));
-      if (nic && speed > 0 && speed < speed_max)
-        facts.Add(s.Make(
-            "nic.pcie_slow",
-            {{"pci", slot}, {"value", std::to_string(speed)}, {"max", std::to_string(speed_max)}},
-            s.At(at), line));
-    } else if (Contains(line, "ACSCtl:") && Contains(line, "ReqRedir+")) {
-      facts.Add(s.Make("pcie.acs_redirect", {{"pci", slot}}, s.At(at), line));
-    } else if (Contains(line, "Unknown header type 7f")) {
-      facts.Add(s.Make("pcie.rev_ff", {{"pci", slot}, {"name", name}}, s.At(at), line));
-    }
-  }
-}
-
 constexpr std::array kGpu = {
     SectionKind{"nvidia-smi -q", "nvsmi log",
                 [](std::string_view l) { return l.starts_with("=="); },
@@ -415,15 +387,12 @@ constexpr std::array kGpu = {
                 ReadTopoText},
     SectionKind{"nvidia-smi nvlink", "(uuid: gpu-",
                 [](std::string_view l) { return l.starts_with("GPU "); },
-                [](std::string_view l) { return IndentedLine(l) || l.starts_with("GPU "); },
+                [](std::string_view l) { return IndentedLine(l) || l.starts_with("G"); },
                 ReadNvlinkText},
-    SectionKind{"dcgmi diag", "| diagnostic ", [](std::string_view) { return true; },
+    SectionKind{"dcgmi diag", "| diagnostic ",
+                [](std::string_view l) { return Contains(l, "Result"); },
                 [](std::string_view l) { return !l.empty() && (l[0] == '|' || l[0] == '+'); },
                 ReadDiagText},
-    SectionKind{"lspci", "nvidia corporation", LspciHead,
-                [](std::string_view l) { return IndentedLine(l) || LspciHead(l); }, ReadLspci},
-    SectionKind{"lspci", "mellanox technologies", LspciHead,
-                [](std::string_view l) { return IndentedLine(l) || LspciHead(l); }, ReadLspci},
 };
 
 }  // namespace

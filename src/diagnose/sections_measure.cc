@@ -1,4 +1,5 @@
 // Measurements: nccl-tests tables and pages of metrics in the Prometheus text form.
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -82,6 +83,18 @@ constexpr std::array kMetrics = {
     MetricRule{"up", "metric.up"},
 };
 
+// DCGM's field names are DCGM_FI_ and one of a few families; newer versions add names, not
+// families.
+bool KnownFamily(std::string_view name) {
+  if (!name.starts_with("DCGM_")) return true;
+  static constexpr std::string_view kFamilies[] = {
+      "DCGM_FI_DEV_",  "DCGM_FI_PROF_",   "DCGM_FI_DRIVER_", "DCGM_FI_CUDA_",
+      "DCGM_FI_NVML_", "DCGM_FI_PROCESS", "DCGM_FI_SYSTEM_", "DCGM_FI_GPU_",
+      "DCGM_FI_BIND_", "DCGM_FI_IMEX_",   "DCGM_FI_INFO_",   "DCGM_EXP_"};
+  return std::any_of(std::begin(kFamilies), std::end(kFamilies),
+                     [&](std::string_view family) { return name.starts_with(family); });
+}
+
 void ReadMetrics(const Section& s, FactStore& facts) {
   struct Gpu {
     double util = -1, sm = -1, tensor = -1, power = -1;
@@ -92,6 +105,10 @@ void ReadMetrics(const Section& s, FactStore& facts) {
   const auto page = dcgm_exporter::ParseExposition(
       s.text, dcgm_exporter::Dialect::kText004, [&](const dcgm_exporter::Sample& sample) {
         const size_t offset = static_cast<size_t>(sample.line.data() - s.text.data());
+        const auto* uuid = sample.Find("UUID");
+        const bool of_dcgm = uuid != nullptr && uuid->Value().starts_with("GPU-");
+        if (!KnownFamily(sample.name) || (of_dcgm && !sample.name.starts_with("DCGM_")))
+          AddDamage(s, facts, "no metric is called " + Printable(sample.name));
         for (const MetricRule& rule : kMetrics) {
           if (sample.name != rule.name) continue;
           const auto label = [&](std::string_view a, std::string_view b) {
@@ -155,6 +172,11 @@ void ReadMetrics(const Section& s, FactStore& facts) {
 }
 
 bool MetricLine(std::string_view line) {
+  // What is left of a sample's line belongs to the page too: it is reported as one that cannot be
+  // read.
+  if (line.starts_with("DCG") || line.starts_with("vllm:") ||
+      (Contains(line, "=\"") && Contains(line, "\"} ")))
+    return true;
   if (line.starts_with("# HELP ") || line.starts_with("# TYPE ") || line.starts_with("# EOF"))
     return true;
   size_t i = 0;

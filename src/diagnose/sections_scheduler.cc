@@ -121,6 +121,7 @@ void ReadScontrolNodes(const Section& s, FactStore& facts) {
     const std::string_view record = std::string_view(s.text).substr(at, next - at);
     const std::string name = ValueOf(record, "NodeName"), state = ValueOf(record, "State");
     const size_t state_at = record.find("State=");
+    if (name.empty() || state.empty()) AddDamage(s, facts, "scontrol: a node without its state");
     if (!name.empty() && !state.empty())
       facts.Add(s.Make(
           "slurm.node", {{"host", name}, {"state", state}, {"reason", ValueOf(record, "Reason")}},

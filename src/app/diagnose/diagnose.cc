@@ -83,6 +83,8 @@ class ReaderSink : public InputSink {
   size_t next_signs_ = 1;
 };
 
+constexpr int kPaperGate = 1;  // facility budgets and who signed them
+
 std::string_view ReasonWord(UnknownReason reason) {
   switch (reason) {
     case UnknownReason::kToolFault:
@@ -121,11 +123,15 @@ void AddVerdictFacts(const std::vector<GateResult>& gates, const std::string& wh
                      diagnose::Evidence& evidence) {
   for (const GateResult& gate : gates) {
     evidence.recognised[fmt::format("verdicts of gate {}", gate.gate)] += gate.verdicts.size();
+    evidence.proven = true;
     for (const Verdict& v : gate.verdicts) {
-      // Proofs are not in a capture: that a proof was not run says nothing.
+      // Proofs are not in a capture: that a proof was not run says nothing. What gate 1 asks for is
+      // paper: that it is not there is what is wrong.
       if (v.level == Level::kPass || v.level == Level::kNotApplicable) continue;
-      if (v.level == Level::kUnknown && (!v.reason || *v.reason == UnknownReason::kNotObserved ||
-                                         *v.reason == UnknownReason::kTooFewSamples))
+      const bool paper = gate.gate == kPaperGate && v.reason == UnknownReason::kNotObserved;
+      if (v.level == Level::kUnknown && !paper &&
+          (!v.reason || *v.reason == UnknownReason::kNotObserved ||
+           *v.reason == UnknownReason::kTooFewSamples))
         continue;
       diagnose::Fact fact;
       fact.id = "verdict";
@@ -153,6 +159,14 @@ void AddVerdictFacts(const std::vector<GateResult>& gates, const std::string& wh
       evidence.facts.Add(std::move(fact));
     }
   }
+}
+
+Result<diagnose::Diagnosis> DiagnoseGates(const std::vector<GateResult>& gates,
+                                          const std::string& where) {
+  TRY(const diagnose::Knowledge* const knowledge, diagnose::LoadKnowledge());
+  diagnose::Evidence evidence;
+  AddVerdictFacts(gates, where, evidence);
+  return diagnose::Judge(*knowledge, evidence);
 }
 
 Result<DiagnoseResult> DiagnoseInputs(World& world, Inputs& inputs,

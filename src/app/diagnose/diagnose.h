@@ -39,4 +39,9 @@ Result<DiagnoseResult> FollowInput(Inputs& inputs, const std::string& path,
 void AddVerdictFacts(const std::vector<GateResult>& gates, const std::string& where,
                      diagnose::Evidence& evidence);
 
+// The same engine over a check that somebody just made: what is behind the verdicts that did not
+// pass. `where` stands where a file's name would. kNothing when all passed.
+Result<diagnose::Diagnosis> DiagnoseGates(const std::vector<GateResult>& gates,
+                                          const std::string& where);
+
 }  // namespace muster

@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "app/check.h"
+#include "app/diagnose/diagnose.h"
 #include "base/strings.h"
+#include "cli/diagnose/view.h"
 #include "cli/live_line.h"
 #include "cli/site_option.h"
 #include "cli/views.h"
@@ -59,8 +61,13 @@ ExitCode Check(const Invocation& invocation) {
     results = CheckSite(*site, options, progress);
   }
   if (!results.ok()) return Complain(context, results.error());
-  Emit(context, output,
-       CheckView(context, *results, **catalogue, context.world.clock.Monotonic() - began));
+  Document document =
+      CheckView(context, *results, **catalogue, context.world.clock.Monotonic() - began);
+  const auto diagnosis =
+      DiagnoseGates(*results, options.replay.empty() ? "this check" : options.replay);
+  if (!diagnosis.ok()) return Complain(context, diagnosis.error());
+  AddDiagnosis(context, *diagnosis, document);
+  Emit(context, output, document);
   return ExitCodeFor(WorstOf(*results), strict);
 }
 

@@ -123,6 +123,33 @@ Document DiagnosisView(const Context& context, const DiagnoseResult& result) {
   return doc;
 }
 
+void AddDiagnosis(const Context& context, const diagnose::Diagnosis& diagnosis,
+                  Document& document) {
+  if (diagnosis.outcome != Outcome::kFinding) return;
+  constexpr size_t kShown = 3;
+  Json json = {{"outcome", OutcomeWord(diagnosis.outcome)},
+               {"summary", Printable(diagnosis.summary)},
+               {"findings", Json::array()},
+               {"bring", diagnosis.bring}};
+  std::string text;
+  size_t shown = 0, more = 0;
+  for (const Finding& f : diagnosis.findings) {
+    json["findings"].push_back(FindingJson(f));
+    if (f.cause->kind == CauseKind::kQuestion || !f.explained_by.empty()) continue;
+    if (shown == kShown) {
+      ++more;
+      continue;
+    }
+    ++shown;
+    text += fmt::format("  {}  ({}, {:.0f} %)\n    next: {}\n", Bold(context, Printable(f.title)),
+                        f.cause->id, f.confidence * 100, Printable(f.next));
+  }
+  if (more > 0) text += fmt::format("  and {} more\n", more);
+  (*document.json)["diagnosis"] = std::move(json);
+  document.table += "\nwhat is behind it:\n" + text;
+  document.brief += "what is behind it:\n" + text;
+}
+
 ExitCode ExitCodeOf(const DiagnoseResult& result) {
   if (result.diagnosis.outcome == Outcome::kFinding) return ExitCode::kFail;
   if (result.readable == 0) return ExitCode::kUsage;

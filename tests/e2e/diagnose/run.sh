@@ -60,6 +60,28 @@ setsid timeout 60 "$muster" diagnose --follow grows >follow.out 2>follow.err & p
 cat "$dmesg" >>grows
 for _ in $(seq 100); do grep -q 'fallen off the bus' follow.err && break; sleep 0.1; done
 grep -q 'found so far: a GPU has fallen off the bus' follow.err && ok "a file that grows" || bad "a file that grows" "$(cat follow.err)"
+# Ctrl-C ends the following with the judgement of what was read.
+: >grows2
+setsid "$muster" diagnose --follow grows2 >follow2.out 2>follow2.err & follower=$!; pids+=($follower)
+cat "$dmesg" >>grows2
+for _ in $(seq 200); do grep -q 'found so far' follow2.err && break; sleep 0.1; done
+kill -INT "$follower"
+for _ in $(seq 200); do kill -0 "$follower" 2>/dev/null || break; sleep 0.1; done
+kill -KILL "$follower" 2>/dev/null; wait "$follower"; got=$?
+if [ "$got" -eq 3 ] && grep -q 'fallen off the bus' follow2.out; then ok "Ctrl-C ends --follow with the judgement"; else
+  bad "Ctrl-C ends --follow with the judgement" "exit $got; $(cat follow2.err | head -c 300)"; fi
+
+# ---- the lab: a capture alone, and a check that fails ----
+if "$muster" lab create --out lab/site.yaml >lab.log 2>&1 && "$muster" lab inject xid_79 --site lab/site.yaml >>lab.log 2>&1; then
+  "$muster" capture --site lab/site.yaml --out cap >>lab.log 2>&1 || bad "a capture of the lab" "$(tail -2 lab.log)"
+  expect "a capture of the lab alone" 3 gpu.fallen_off_bus "$muster" diagnose cap
+  expect "a check that fails names the cause" 3 gpu.fallen_off_bus "$muster" check --replay cap
+  "$muster" check --replay cap >out 2>err
+  grep -A2 'what is behind it' out | grep -q 'next: ' && ok "with its next command" || bad "with its next command" "$(tail -4 out)"
+  "$muster" lab heal --site lab/site.yaml >>lab.log 2>&1
+  "$muster" check --site lab/site.yaml -o json >out 2>err
+  python3 -c 'import json; assert "diagnosis" not in json.load(open("out"))' && ok "a check that passes names none" || bad "a check that passes names none" "$(head -c 300 out)"
+else bad "the lab" "$(tail -2 lab.log)"; fi
 
 # ---- real PyTorch ----
 version=2.15.0

@@ -1,0 +1,141 @@
+#include "diagnose/plan.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+
+#include "base/strings.h"
+#include "diagnose/knowledge.h"
+
+namespace muster::diagnose {
+
+namespace {
+
+constexpr Marker kMarkers[] = {
+    {"nvrm:", "kernel log"},
+    {"linux version ", "kernel log"},
+    {" kernel: ", "kernel log"},
+    {"mlx5_core ", "kernel log"},
+    {"pci 0000:", "kernel log"},
+    {"nvidia-nvswitch", "kernel log"},
+    {"systemd[", "kernel log"},
+    {"nccl info", "NCCL log"},
+    {"nccl warn", "NCCL log"},
+    {"nccl version", "NCCL log"},
+    {"torch/distributed", "PyTorch log", false},
+    {"processgroup", "PyTorch log", false},
+    {"traceback (most recent call last)", "Python traceback", false},
+    {"iteration ", "training log", true, true},
+    {" loss", "training log", true, true},
+    {"step:", "training log", true, true},
+    {"step=", "training log", true, true},
+    {"step ", "training log", true, true},
+    {"slurmctld", "Slurm log"},
+    {"slurmd", "Slurm log"},
+    {"slurmstepd", "Slurm log"},
+    {"jobid=", "Slurm"},
+    {"partition", "Slurm", false},
+    {"apiversion:", "Kubernetes object", false},
+    {"namespace:", "Kubernetes object", false},
+    {"events:", "Kubernetes object", false},
+    {"normal ", "Kubernetes events"},
+    {"kubelet[", "kubelet log"},
+    {"vllm", "vLLM log"},
+    {"engine core", "vLLM log"},
+    {"fabric manager", "fabric manager log"},
+    {"fabricmanager", "fabric manager log"},
+    {"sminfo:", "sminfo"},
+    {"osm_", "subnet manager log"},
+    {"subnet up", "subnet manager log"},
+    {"dcgm", "DCGM"},
+    {"overall health", "dcgmi health"},
+    {" gpus found", "dcgmi discovery"},
+    {"degrees c", "ipmitool"},
+    {" | asserted", "ipmitool"},
+    {"ibdiagnet", "ibdiagnet"},
+    {"-i- ", "ibdiagnet"},
+    {"initializing a v", "vLLM log"},
+    {"application startup complete", "vLLM log"},
+    {"kv_cache_utils", "vLLM log"},
+    {"gpu_model_runner", "vLLM log"},
+    {"checkpoint", "training log", true, true},
+    {"starting (type=", "systemd"},
+    {"fabric manager log", "fabric manager log"},
+    {"gpu 0000", "nvidia-smi"},
+    {"nodes checked", "ibqueryerrors"},
+    {"bw average[gb/sec]", "perftest"},
+    {"bw average[mb/sec]", "perftest"},
+    {"t_avg[usec]", "perftest"},
+};
+
+constexpr InsideKey kInside[] = {
+    {"lnksta:", "lspci"},
+    {"lnkcap:", "lspci"},
+    {"physical state:", "ibstat"},
+    {"remapping failure occurred", "nvidia-smi -q"},
+    {"hw thermal slowdown", "nvidia-smi -q"},
+    {"gpu current temp", "nvidia-smi -q"},
+    {"persistence-m", "nvidia-smi"},
+    {"| denylist", "dcgmi diag"},
+    {"| nvml library", "dcgmi diag"},
+    {"| gpu memory ", "dcgmi diag"},
+    {"symbolerrorcounter:.", "perfquery"},
+    {"linkdownedcounter:.", "perfquery"},
+    {"portrcverrors:.", "perfquery"},
+    {"portxmitdiscards:.", "perfquery"},
+    {"locallinkintegrityerrors:.", "perfquery"},
+    {"  state=", "scontrol show node"},
+    {"counter == ", "ibqueryerrors"},
+    {"[portrcverrors == ", "ibqueryerrors"},
+};
+
+constexpr std::string_view kKernelAnchors[] = {"nvrm: xid",      "sxid",
+                                               "xid (",          "fallen off the bus",
+                                               "gpu at pci:",    "rate limiting gsp",
+                                               "aer:",           "dpc:",
+                                               "link down",      "card not present",
+                                               "mlx5_core",      "killed process",
+                                               "nv_get_p2p",     "libnccl",
+                                               "pcieport",       "pciehp",
+                                               "corrected error"};
+
+}  // namespace
+
+const Marker& MarkerAt(size_t index) { return kMarkers[index]; }
+const InsideKey& InsideAt(size_t index) { return kInside[index]; }
+
+bool Says(const Marker& marker, std::string_view line) {
+  if (!marker.digit) return true;
+  constexpr size_t kNear = 12;
+  const std::string lower = ToLower(line);
+  for (size_t at = lower.find(marker.anchor); at != std::string::npos;
+       at = lower.find(marker.anchor, at + 1)) {
+    const std::string_view rest =
+        std::string_view(lower).substr(at + marker.anchor.size()).substr(0, kNear);
+    if (rest.find_first_of("0123456789") != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+std::shared_ptr<const ReaderPlan> MakeReaderPlan(const std::vector<SignLine>& lines) {
+  auto plan = std::make_shared<ReaderPlan>();
+  std::vector<std::string> anchors;
+  const auto add = [&](std::string_view anchor, Owner owner, size_t index) {
+    anchors.emplace_back(anchor);
+    plan->uses.push_back({owner, index});
+  };
+  for (size_t i = 0; i < lines.size(); ++i) add(lines[i].pattern.anchor(), Owner::kPattern, i);
+  for (const auto list :
+       {FabricSections(), GpuSections(), PciSections(), SchedulerSections(), MeasureSections()})
+    for (const SectionKind& known : list) {
+      add(known.anchor, Owner::kSection, plan->kinds.size());
+      plan->kinds.push_back(&known);
+    }
+  for (size_t i = 0; i < std::size(kMarkers); ++i) add(kMarkers[i].anchor, Owner::kMarker, i);
+  for (size_t i = 0; i < std::size(kInside); ++i) add(kInside[i].anchor, Owner::kInside, i);
+  for (const std::string_view anchor : kKernelAnchors) add(anchor, Owner::kKernel, 0);
+  plan->scanner = std::make_unique<Scanner>(anchors);
+  return plan;
+}
+
+}  // namespace muster::diagnose
