@@ -55,9 +55,9 @@ struct RejectDecision {
 };
 struct ReserveDecision {
   std::string job;
-  TimeMs start = 0;
+  TimeMs start = 0;  // -1 = the promise is taken back
   std::vector<std::string> nodes;
-  std::string why;  // only where it is later than the first one
+  std::string why;  // only where it is later than before, or taken back
 };
 struct FinishDecision {
   std::string job;

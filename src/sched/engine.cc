@@ -55,6 +55,10 @@ void Engine::FireTimers() {
   while (!timers_.empty() && timers_.begin()->t <= now_) {
     const Timer timer = *timers_.begin();
     timers_.erase(timers_.begin());
+    if (timer.kind == TimerKind::kGrow) {
+      dirty_ = true;
+      continue;
+    }
     Gang& gang = gangs_[static_cast<size_t>(timer.job)];
     if (timer.kind == TimerKind::kEnd && gang.generation == timer.generation) {
       const bool limit = !gang.left || gang.run_began + *gang.left > timer.t;

@@ -58,7 +58,7 @@ class Engine {
   Engine Fork() const;
 
  private:
-  enum class TimerKind : uint8_t { kEnd, kMaxWait, kReservation };
+  enum class TimerKind : uint8_t { kEnd, kMaxWait, kReservation, kGrow };
   struct Timer {
     TimeMs t;
     TimerKind kind;
@@ -172,12 +172,16 @@ class Engine {
   bool MayBeOvertaken(int job, TimeMs start);
   bool Binds(const Reservation& reservation, int job) const;
   void MaskFor(int job);
+  std::vector<int> KeptAt(int job, TimeMs at);
+  void AddBlocked(int job, std::set<int>& nodes);
   void Unmask();
   bool LeavesQuota(int job, const Assignment& assignment, const std::vector<int>& counts);
   void ChargeCounts(int queue, const Assignment& assignment, const std::vector<int>& counts,
                     int sign);
   std::vector<std::pair<TimeMs, int>> EndsUntil(TimeMs until) const;
-  void ChargePromises(int but, int and_but, int sign);
+  TimeMs EndOf(const Reservation& reservation) const;
+  void ChargePromise(const Reservation& reservation, int sign);
+  void ChargePromises(int but, int and_but, TimeMs at, int sign);
   void ChargeBound(int job, int sign);
   bool ReckonStart(int job, Reservation& found, TimeMs latest);
   bool StillHolds(const Reservation& reservation);

@@ -96,7 +96,7 @@ std::vector<Event> Engine::FindChange(int job, const std::vector<Because>& becau
   };
   if (has("ORDER")) return {};
   std::vector<Event> change;
-  if (has("QUOTA") || has("LIMIT")) change = TryMoreQuota(job);
+  if (queues_.any()) change = TryMoreQuota(job);
   if (change.empty() && has("HEALTH")) change = TryMoreNodes(job);
   if (change.empty() && !has("SELECTOR") && !has("TAINT") && !has("SHAPE"))
     change = TryCancelling(job);
@@ -118,7 +118,7 @@ std::vector<Event> Engine::TryMoreQuota(int job) {
     }
     for (const auto& [item, amount] : asked) {
       const int64_t lacking = amount - queues_.Available(gang.queue, item);
-      if (lacking <= 0) continue;
+      if (queues_.Admits(gang.queue, item, amount)) continue;
       raised[item] = queues_.Nominal(gang.queue, item);
       queues_.TrialNominal(gang.queue, item, raised[item] + lacking);
     }

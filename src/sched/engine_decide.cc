@@ -52,7 +52,7 @@ bool Engine::QuotaFits(int queue, const Assignment& assignment,
       asked[charge.item] += charge.amount * counts[g];
   }
   return std::all_of(asked.begin(), asked.end(), [&](const auto& entry) {
-    return entry.second == 0 || queues_.Available(queue, entry.first) >= entry.second;
+    return queues_.Admits(queue, entry.first, entry.second);
   });
 }
 

@@ -145,7 +145,7 @@ void Engine::AddQuotaCauses(const Gang& gang, const std::vector<Assignment>& ass
   }
   for (const auto& [item, amount] : asked) {
     const int64_t available = queues_.Available(gang.queue, item);
-    if (available >= amount) continue;
+    if (queues_.Admits(gang.queue, item, amount)) continue;
     const QuotaItem& what = queues_.Item(item);
     const int64_t potential = queues_.Potential(gang.queue, item);
     Detail detail = {
@@ -259,7 +259,13 @@ std::vector<Because> Engine::Explain(int job) {
   const auto& assignments = Assignments(kind, job);
   if (!CouldStart(job, kAnywhere)) {
     AddQuotaCauses(gang, assignments, because);
-    if (!assignments.empty()) AddRoomCauses(gang, assignments[0], because);
+    // Of several choices of flavors, the first that quota admits.
+    const auto counts = CountsFor(gang, LeastRanks(gang));
+    auto admitted =
+        std::find_if(assignments.begin(), assignments.end(),
+                     [&](const Assignment& each) { return QuotaFits(gang.queue, each, counts); });
+    if (admitted == assignments.end()) admitted = assignments.begin();
+    if (!assignments.empty()) AddRoomCauses(gang, *admitted, because);
   }
   if (because.empty()) AddReservedCause(job, because);
   return because;

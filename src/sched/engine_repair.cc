@@ -65,7 +65,7 @@ void Engine::Repair(int job, const std::vector<LostRank>& lost) {
     // The quota may have been lowered under it.
     const auto& charges = gang.groups[static_cast<size_t>(GroupOf(gang, rank.flat_rank))].charges;
     const bool quota = std::all_of(charges.begin(), charges.end(), [&](const Charge& charge) {
-      return queues_.Available(gang.queue, charge.item) >= charge.amount;
+      return queues_.Admits(gang.queue, charge.item, charge.amount);
     });
     if (!quota || !PlaceBeside(job, rank.flat_rank, rank.node, spine, slot)) continue;
     Hold(job, rank.flat_rank, slot);
@@ -111,7 +111,7 @@ bool Engine::GrowOne(int job) {
   for (const GangGroup& group : gang.groups) {
     const bool quota =
         std::all_of(group.charges.begin(), group.charges.end(), [&](const Charge& charge) {
-          return queues_.Available(gang.queue, charge.item) >= charge.amount;
+          return queues_.Admits(gang.queue, charge.item, charge.amount);
         });
     Assignment one;
     one.groups.resize(gang.groups.size());
@@ -138,8 +138,14 @@ void Engine::Grow() {
   for (auto at = growable_.begin(); at != growable_.end();) {
     const int job = *at;
     const Gang& gang = gangs_[static_cast<size_t>(job)];
-    // What it lost at this very time was not mended, and is not to look so.
-    while (gang.lost_at != now_ && gang.bound < MostRanks(gang) && GrowOne(job)) {
+    // What it lost at this very time was not mended, and is not to look so; and the binds of a
+    // start stand together. Then a moment later.
+    if (gang.lost_at == now_ || gang.bound_at == now_) {
+      timers_.insert({now_ + 1, TimerKind::kGrow, -1, 0});
+      ++at;
+      continue;
+    }
+    while (gang.bound < MostRanks(gang) && GrowOne(job)) {
     }
     at = gang.bound < MostRanks(gang) ? std::next(at) : growable_.erase(at);
   }

@@ -65,6 +65,23 @@ void Engine::MaskFor(int job) {
     if (job < 0 || Binds(reservation, job))
       nodes.insert(reservation.nodes.begin(), reservation.nodes.end());
   }
+  AddBlocked(job, nodes);
+  classes_.SetMask(cluster_, {nodes.begin(), nodes.end()});
+}
+
+// What will be kept for others then.
+std::vector<int> Engine::KeptAt(int job, TimeMs at) {
+  std::set<int> nodes;
+  for (const auto& [holder, reservation] : reservations_) {
+    const TimeMs end = EndOf(reservation);
+    if (holder != job && (end < 0 || end > at))
+      nodes.insert(reservation.nodes.begin(), reservation.nodes.end());
+  }
+  AddBlocked(-1, nodes);
+  return {nodes.begin(), nodes.end()};
+}
+
+void Engine::AddBlocked(int job, std::set<int>& nodes) {
   // Behind an overdue job that could not start nobody takes a node that it could use.
   const auto own = reservations_.find(job);
   const bool due = own != reservations_.end() && own->second.start <= now_;
@@ -77,7 +94,6 @@ void Engine::MaskFor(int job) {
       }
     }
   }
-  classes_.SetMask(cluster_, {nodes.begin(), nodes.end()});
 }
 
 void Engine::Unmask() {
@@ -98,24 +114,36 @@ bool Engine::LeavesQuota(int job, const Assignment& assignment, const std::vecto
         ended.push_back(running);
     }
     for (const int running : ended) ChargeBound(running, -1);
-    ChargePromises(holder, job, 1);
+    ChargePromises(holder, job, reservation.start, 1);
     ChargeCounts(gang.queue, assignment, counts, 1);
     const bool fits =
         QuotaFits(other.queue, reservation.assignment, CountsFor(other, LeastRanks(other)));
     ChargeCounts(gang.queue, assignment, counts, -1);
-    ChargePromises(holder, job, -1);
+    ChargePromises(holder, job, reservation.start, -1);
     for (const int running : ended) ChargeBound(running, 1);
     if (!fits) return false;
   }
   return true;
 }
 
-// What all other promises will take.
-void Engine::ChargePromises(int but, int and_but, int sign) {
+// When the job that is promised a start ends if it is kept; -1 = not known.
+TimeMs Engine::EndOf(const Reservation& reservation) const {
+  const TimeMs end = EndIfStartedNow(gangs_[static_cast<size_t>(reservation.job)]);
+  return end < 0 ? -1 : reservation.start + (end - now_);
+}
+
+void Engine::ChargePromise(const Reservation& reservation, int sign) {
+  const Gang& gang = gangs_[static_cast<size_t>(reservation.job)];
+  ChargeCounts(gang.queue, reservation.assignment, CountsFor(gang, LeastRanks(gang)), sign);
+}
+
+// What all other promises will hold then; at < 0: all that were made.
+void Engine::ChargePromises(int but, int and_but, TimeMs at, int sign) {
   for (const auto& [holder, reservation] : reservations_) {
     if (holder == but || holder == and_but) continue;
-    const Gang& other = gangs_[static_cast<size_t>(holder)];
-    ChargeCounts(other.queue, reservation.assignment, CountsFor(other, LeastRanks(other)), sign);
+    const TimeMs end = EndOf(reservation);
+    if (at >= 0 && (reservation.start > at || (end >= 0 && end <= at))) continue;
+    ChargePromise(reservation, sign);
   }
 }
 
@@ -153,29 +181,52 @@ void Engine::ChargeBound(int job, int sign) {
 // Lets the runs with known ends end one after another, until the job fits beside all reservations
 // that are there. Leaves the state as it was.
 bool Engine::ReckonStart(int job, Reservation& found, TimeMs latest) {
-  const auto ends = EndsUntil(latest);
-  if (ends.empty() && latest < 0) return false;
+  auto ends = EndsUntil(latest);
+  // Promised runs that end make room for what is promised later.
+  if (latest < 0) {
+    for (const auto& [holder, reservation] : reservations_) {
+      if (holder != job && EndOf(reservation) >= 0) ends.emplace_back(EndOf(reservation), ~holder);
+    }
+    std::stable_sort(ends.begin(), ends.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    if (ends.empty()) return false;
+  }
+  const std::vector<int> mask = classes_.mask();
   const size_t mark = cluster_.Mark();
-  ChargePromises(job, -1, 1);
+  ChargePromises(job, -1, latest, 1);
   std::vector<std::vector<int>> ranks(ends.size());
   size_t done = 0;
   // Of a promise it is asked whether it fits at all by then.
   bool fits = latest >= 0 && ends.empty() && CouldStart(job, kAnywhere);
   while (done < ends.size() && !fits) {
     const TimeMs t = ends[done].first;
+    bool unmasks = false;
     for (; done < ends.size() && ends[done].first == t; ++done) {
+      if (ends[done].second < 0) {
+        ChargePromise(reservations_.at(~ends[done].second), -1);
+        unmasks = true;
+        continue;
+      }
       const Gang& r = gangs_[static_cast<size_t>(ends[done].second)];
       for (size_t flat = 0; flat < r.slots.size(); ++flat)
         if (r.slots[flat].node >= 0) ranks[done].push_back(static_cast<int>(flat));
       TrialRelease(ends[done].second, ranks[done]);
     }
     if (latest >= 0 && done < ends.size()) continue;
+    if (unmasks) classes_.SetMask(cluster_, KeptAt(job, t));
     if (!CouldStart(job, kAnywhere)) continue;
     fits = KeepFor(job, found);
     found.job = job, found.start = t;
   }
-  while (done-- > 0) TrialTakeBack(ends[done].second, ranks[done]);
-  ChargePromises(job, -1, -1);
+  while (done-- > 0) {
+    if (ends[done].second < 0) {
+      ChargePromise(reservations_.at(~ends[done].second), 1);
+    } else {
+      TrialTakeBack(ends[done].second, ranks[done]);
+    }
+  }
+  classes_.SetMask(cluster_, mask);
+  ChargePromises(job, -1, latest, -1);
   cluster_.Rewind(mark);
   return fits;
 }
@@ -229,7 +280,7 @@ void Engine::SayReserved(const Reservation& reservation, const std::string& why)
   for (const int node : reservation.nodes) say.nodes.push_back(cluster_.NodeName(node));
   TimeMs& promised = gangs_[static_cast<size_t>(reservation.job)].promised;
   if (promised >= 0 && reservation.start > promised) say.why = why;
-  if (promised < 0) promised = reservation.start;
+  promised = reservation.start;
   timers_.insert({reservation.start, TimerKind::kReservation, reservation.job, 0});
   Emit(std::move(say));
 }
@@ -264,7 +315,7 @@ bool Engine::StillHolds(const Reservation& reservation) {
 
 // After something that may have moved promised starts: those that still hold stay; the others are
 // reckoned again, in order. A later one is said with its reason; one that cannot be reckoned any
-// more is given up.
+// more is taken back, which is said too.
 void Engine::CheckReservations() {
   if (disturbed_.empty() || reservations_.empty()) {
     disturbed_.clear();
@@ -286,6 +337,8 @@ void Engine::CheckReservations() {
     Reservation found;
     if (!ReckonStart(key.job, found, -1)) {
       unknown_starts_.insert(key);
+      gangs_[static_cast<size_t>(key.job)].promised = -1;
+      Emit(ReserveDecision{gangs_[static_cast<size_t>(key.job)].name, -1, {}, disturbed_});
       continue;
     }
     found.made_at = now_;

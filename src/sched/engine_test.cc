@@ -71,6 +71,36 @@ TEST(Engine, NamesTheConstraintThatBinds) {
   EXPECT_EQ(run.Count({"pending", "\"topo\"", "TOPOLOGY", "\"largest\":1"}), 1u);
 }
 
+// The driver alone would take the node that the workers need: packed one after another, they miss.
+TEST(Engine, FindsRoomForSeveralGroupsTogether) {
+  const std::string job =
+      R"({"t":1,"op":"job.submit","name":"two","tasks":[)"
+      R"({"name":"worker","count":4,"shape":{"nvidia.com/gpu":"1"},"select":{"gpu":"a"}},)"
+      R"({"name":"driver","count":1,"shape":{"nvidia.com/gpu":"4"}}]})"
+      "\n";
+  const auto run = RunScript(
+      "{\"t\":0,\"op\":\"topology\",\"levels\":[\"spine\",\"leaf\",\"node\"]}\n" +
+      NodeLine(0, 0, 0, R"(,"labels":{"gpu":"a"})") + NodeLine(1, 0, 0) +
+      JobLine(0, "x", 1, 4, "", R"(,"select":{"gpu":"a"})") + JobLine(0, "y", 1, 3) + job + kEnd);
+  EXPECT_EQ(run.Count({"bind", "\"two\"", "\"worker\"", "\"n0\""}), 4u);
+  EXPECT_EQ(run.Count({"bind", "\"two\"", "\"driver\"", "\"n1\""}), 1u);
+}
+
+TEST(Engine, NamesTheConstraintOfTheFlavorThatQuotaAdmits) {
+  const auto flavor = [](const std::string& name) {
+    return At(0, R"("op":"flavor.add","name":")" + name + R"(","labels":{"gpu":")" + name + "\"}");
+  };
+  const auto run = RunScript(
+      "{\"t\":0,\"op\":\"topology\",\"levels\":[\"spine\",\"leaf\",\"node\"]}\n" +
+      NodeLine(0, 0, 0, R"(,"labels":{"gpu":"a"})") +
+      NodeLine(1, 0, 0, R"(,"labels":{"gpu":"b"})") + flavor("a") + flavor("b") +
+      At(0,
+         R"("op":"queue.add","name":"q","quota":[{"flavor":"a","resource":"nvidia.com/gpu","nominal":"4"},{"flavor":"b","resource":"nvidia.com/gpu","nominal":"32"}])") +
+      JobLine(1, "j", 2, 8, R"(,"queue":"q")") + kEnd);
+  EXPECT_EQ(run.Count({"pending", "\"j\"", "GANG", "\"capacity\":1"}), 1u);
+  EXPECT_EQ(run.Count({"ORDER"}), 0u);
+}
+
 TEST(Engine, ChargesTheQueueInAFlavorAndSaysWhatIsShort) {
   const std::string queues =
       At(0, R"("op":"flavor.add","name":"any")") +

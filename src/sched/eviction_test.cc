@@ -117,6 +117,48 @@ TEST(Waiting, ALargeGangIsNotStarvedBySmallOnes) {  // V#3095, V#1901
   EXPECT_EQ(run.Count({"\"t\":250,", "bind", "\"long\""}), 1u);
 }
 
+// What is promised for later takes no quota from what is promised for sooner.
+TEST(Waiting, TwoPromisesDoNotHoldEachOtherUp) {
+  const auto queue = [](const std::string& name, const std::string& quota) {
+    return At(0, R"("op":"queue.add","name":")" + name +
+                     R"(","parent":"root","quota":[{"flavor":"f","resource":"nvidia.com/gpu",)" +
+                     quota + "}]");
+  };
+  const auto run = RunScript(
+      ClusterLines(8) + At(0, R"("op":"flavor.add","name":"f")") +
+      At(0, R"("op":"queue.add","name":"root")") + queue("a", R"("nominal":"18","lend":"4")") +
+      queue("b", R"("nominal":"5","borrow":"6")") + queue("c", R"("nominal":"18","lend":"3")") +
+      JobLine(10, "runs", 3, 3, R"(,"queue":"b","duration":190)") +
+      JobLine(20, "first", 5, 1, R"(,"queue":"b","duration":500)") +
+      JobLine(30, "second", 5, 1, R"(,"queue":"b","duration":500)") +
+      JobLine(40, "lent", 4, 4, R"(,"queue":"c","duration":200)") +
+      JobLine(50, "later", 4, 4, R"(,"queue":"a","duration":500)") + kEnd);
+  EXPECT_EQ(run.Count({"reserve", "\"first\"", "\"start\":200"}), 1u);
+  EXPECT_EQ(run.Count({"reserve", "\"second\"", "\"start\":200"}), 1u);
+  EXPECT_EQ(run.Count({"reserve", "\"later\"", "\"start\":240"}), 1u);
+  EXPECT_EQ(run.Count({"\"t\":200,", "bind", "\"first\""}), 5u);
+  EXPECT_EQ(run.Count({"\"t\":200,", "bind", "\"second\""}), 5u);
+  EXPECT_EQ(run.Count({"\"t\":240,", "bind", "\"later\""}), 4u);
+}
+
+TEST(Waiting, APromiseThatCannotBeKeptIsTakenBackAloud) {
+  const auto run = RunScript(ClusterLines(2) + JobLine(0, "runs", 1, 8, ",\"duration\":100") +
+                             JobLine(1, "wide", 2, 8, ",\"duration\":10") +
+                             At(50, R"("op":"node.cordon","name":"n1")") + kEnd);
+  EXPECT_EQ(run.Count({"\"t\":1,", "reserve", "\"wide\"", "\"start\":100"}), 1u);
+  EXPECT_EQ(run.Count({"\"t\":50,", "reserve", "\"wide\"", "\"start\":-1", "operator"}), 1u);
+}
+
+// Of what is promised, the end is known too: its nodes are promised again from then on.
+TEST(Waiting, APromiseMayStandOnTheEndOfAnother) {
+  const auto run = RunScript(ClusterLines(1) + JobLine(0, "runs", 1, 8, ",\"duration\":100") +
+                             JobLine(1, "next", 1, 8, ",\"duration\":50") +
+                             JobLine(2, "last", 1, 8, ",\"duration\":50,\"priority\":-1") + kEnd);
+  EXPECT_EQ(run.Count({"reserve", "\"next\"", "\"start\":100"}), 1u);
+  EXPECT_EQ(run.Count({"reserve", "\"last\"", "\"start\":150"}), 1u);
+  EXPECT_EQ(run.Count({"\"t\":150,", "bind", "\"last\""}), 1u);
+}
+
 TEST(Waiting, MaxWaitIsKeptByEviction) {
   const auto run =
       RunScript(ClusterLines(1) + JobLine(0, "endless", 1, 8) +

@@ -61,7 +61,7 @@ struct Gang {
   std::vector<Slot> slots;  // by group's first_rank + rank; node -1 = not bound
   int bound = 0;
   TimeMs lost_at = -1;          // when it last lost ranks and went on without them
-  TimeMs promised = -1;         // the first reserved start that was said
+  TimeMs promised = -1;         // the reserved start that was said last
   TimeMs bound_at = 0;          // of this run
   TimeMs run_began = 0;         // the same, or its last repair
   TimeMs ends = -1;             // -1 = not known

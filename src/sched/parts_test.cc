@@ -46,6 +46,20 @@ TEST(Quota, BorrowsUpToTheLimitWhatOthersLeave) {
   EXPECT_EQ(q.Available(b, 0), 16);
 }
 
+TEST(Quota, WhatAQueueKeepsIsItsOwnEvenWhereOthersUseTooMuch) {
+  Queues q;
+  Queue root, a, b;
+  root.name = "root";
+  a.name = "a", a.parent = "root", a.quota = {{"f", "r", 10, std::nullopt, 0}};
+  b.name = "b", b.parent = "root", b.quota = {{"f", "r", 8, std::nullopt, std::nullopt}};
+  for (const Queue* queue : {&root, &a, &b}) ASSERT_TRUE(q.AddQueue(*queue).ok());
+  q.Charge(q.Find("b"), 0, 8);
+  ASSERT_TRUE(q.ChangeQuota({"b", "f", "r", 2, std::nullopt, std::nullopt}).ok());
+  EXPECT_TRUE(q.Admits(q.Find("a"), 0, 10));
+  EXPECT_FALSE(q.Admits(q.Find("a"), 0, 11));
+  EXPECT_FALSE(q.Admits(q.Find("b"), 0, 1));
+}
+
 TEST(Quota, RefusesACircle) {
   Queues q;
   ASSERT_TRUE(q.AddQueue(QueueOf("a", "b", Gpus(1))).ok());

@@ -220,10 +220,22 @@ bool Placer::TryDomain(const PlaceAsk& ask, int where, int level, std::vector<Pl
   };
   std::stable_sort(order.begin(), order.end(),
                    [&](const GroupAsk* a, const GroupAsk* b) { return weight(a) > weight(b); });
-  const size_t mark = cluster_.Mark();
-  for (const GroupAsk* group : order) {
-    if (PlaceGroup(ask, *group, where, level, placed)) continue;
+  size_t mark = cluster_.Mark();
+  const auto greedy = [&] {
+    return std::all_of(order.begin(), order.end(), [&](const GroupAsk* group) {
+      return PlaceGroup(ask, *group, where, level, placed);
+    });
+  };
+  bool good = greedy();
+  if (!good) {
     GiveBack(placed, ask);
+    placed.clear();
+    cluster_.Rewind(mark);
+    mark = cluster_.Mark();
+    good = PlaceTogether(ask, where, placed);
+    if (!good) GiveBack(placed, ask);
+  }
+  if (!good) {
     cluster_.Rewind(mark);
     placed.clear();
     return false;

@@ -35,7 +35,8 @@ class Placer {
   Placer(Cluster& cluster, ShapeClasses& classes) : cluster_(cluster), classes_(classes) {}
 
   // Takes room for every rank asked, or nothing. `placed` is in order of group and rank. Exact for
-  // one group; with several, groups are packed greedily, hardest first.
+  // one group. Several are packed greedily, hardest first; where that fails and no slices are
+  // asked, exactly (placement_groups.cc), up to 2^18 nodes x states.
   bool Place(const PlaceAsk& ask, std::vector<PlacedRank>& placed);
   // Whether Place would succeed. Leaves the cluster as it was.
   bool Fits(const PlaceAsk& ask);
@@ -60,6 +61,10 @@ class Placer {
   bool TryDomain(const PlaceAsk& ask, int where, int level, std::vector<PlacedRank>& placed);
   bool PlaceGroup(const PlaceAsk& ask, const GroupAsk& group, int where, int level,
                   std::vector<PlacedRank>& placed);
+  bool PlaceTogether(const PlaceAsk& ask, int where, std::vector<PlacedRank>& placed);
+  void MixturesOn(int node, std::span<const GroupAsk* const> smaller, const GroupAsk& largest,
+                  std::vector<int>& ranks, const auto& use);
+  void NodesIn(int where, std::vector<int>& nodes) const;
   bool PlaceSlices(const PlaceAsk& ask, const GroupAsk& group, int where,
                    std::vector<PlacedRank>& placed);
   bool TakeParts(const GroupAsk& group, int64_t first_rank, std::vector<Part>& parts,

@@ -179,6 +179,18 @@ int64_t Queues::Available(int queue, int item) const {
   return local + above;
 }
 
+bool Queues::Admits(int queue, int item, int64_t amount) const {
+  for (int up = queue; up >= 0 && amount > 0; up = Of(up).parent) {
+    const Limits& l = At(up, item);
+    if (Of(up).parent < 0) return amount <= l.subtree - l.usage;
+    const int64_t kept = Kept(l);
+    amount -= std::min(amount, std::max<int64_t>(0, kept - l.usage));
+    const int64_t used_above = std::max<int64_t>(0, l.usage - kept);
+    if (amount > 0 && l.borrow && amount > l.subtree - kept - used_above + *l.borrow) return false;
+  }
+  return true;
+}
+
 int64_t Queues::Potential(int queue, int item) const {
   const Limits& l = At(queue, item);
   if (Of(queue).parent < 0) return l.subtree;

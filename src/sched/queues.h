@@ -48,8 +48,12 @@ class Queues {
   // free.
   std::vector<int> ItemsFor(int queue, std::string_view resource) const;
 
-  // What the queue could still take, lent and borrowed included.
+  // What the queue could still take, lent and borrowed included. Below 0 where quota was lowered
+  // under what runs.
   int64_t Available(int queue, int item) const;
+  // Whether it may take the amount. What a queue keeps from others is its own even while those use
+  // more than there is.
+  bool Admits(int queue, int item, int64_t amount) const;
   // What it could take were everything idle.
   int64_t Potential(int queue, int item) const;
   void Charge(int queue, int item, int64_t amount);

@@ -377,19 +377,24 @@ TEST(Checker, CatchesAReservedStartThatIsNotKept) {
   EXPECT_THAT(Rules(events, lines + again(R"(,"why":{"code":"HEALTH"})") + done + start(100), 0, 0),
               Contains("RESERVE"));
 }
-TEST(Checker, HoldsNobodyToAPromiseWhoseNodeWasLost) {
+TEST(Checker, LetsAPromiseBeTakenBackForAReasonOnly) {
   const std::string before =
       Submit(0, "x", 1, 4, R"("duration":100)") + Submit(1, "j", 4, 4, R"("duration":10)");
   const std::string end = Event(300, R"("end")");
-  const auto lines = [](const std::string& node) {
+  const auto lines = [](const std::string& more) {
     return Bind(0, "x", 0, "a1", "0,1,2,3") + Pending(1, "j") +
-           Do(1, R"("reserve","job":"j","start":100,"nodes":[")" + node + R"("])") +
-           Finish(100, "x") + Pending(100, "j");
+           Do(1, R"("reserve","job":"j","start":100,"nodes":["b2"])") + more + Finish(100, "x") +
+           Pending(100, "j");
   };
   const std::string lost = Event(50, R"("node.cordon","name":"b2")");
-  EXPECT_THAT(Rules(before + lost + end, lines("b2"), 0, 1), Not(Contains("RESERVE")));
-  EXPECT_THAT(Rules(before + lost + end, lines("b1"), 0, 1), Contains("RESERVE"));
-  EXPECT_THAT(Rules(before + end, lines("b2"), 0, 1), Contains("RESERVE"));
+  const auto back = [](const std::string& why) {
+    return Do(50, R"("reserve","job":"j","start":-1,"nodes":[])" + why);
+  };
+  const std::string why = R"(,"why":"a node lost")";
+  EXPECT_THAT(Rules(before + lost + end, lines(back(why)), 0, 1), Not(Contains("RESERVE")));
+  EXPECT_THAT(Rules(before + lost + end, lines(back("")), 0, 1), Contains("RESERVE"));
+  EXPECT_THAT(Rules(before + lost + end, lines(""), 0, 1), Contains("RESERVE"));
+  EXPECT_THAT(Rules(before + end, lines(back(why)), 0, 1), Contains("RESERVE"));
 }
 TEST(Checker, CatchesAWaitingJobOfWhichNothingIsSaid) {
   const std::string events = Submit(0, "j", 9, 4);
@@ -400,14 +405,14 @@ TEST(Checker, CatchesAWaitingJobOfWhichNothingIsSaid) {
 }
 TEST(Checker, CatchesReasonsThatDoNotHold) {
   const std::string events = Submit(0, "j", 9, 4);
-  for (const char* code : {"QUOTA", "HEALTH", "TAINT", "SELECTOR", "TOPOLOGY"})
+  for (const char* code : {"QUOTA", "HEALTH", "TAINT", "SELECTOR", "TOPOLOGY", "ORDER", "RESERVED"})
     EXPECT_THAT(Rules(events, Pending(0, "j", code), 0, 1), Contains("BECAUSE")) << code;
   EXPECT_THAT(Rules(events, Do(0, R"("pending","job":"j","because":[])"), 0, 1),
               Contains("BECAUSE"));
 }
 TEST(Checker, CatchesAJobThatCouldStart) {
   EXPECT_THAT(Rules(Submit(0, "j", 4, 4), Pending(0, "j"), 0, 1), Contains("STARTABLE"));
-  EXPECT_THAT(Rules(Submit(0, "j", 4, 4), Pending(0, "j", "ORDER"), 0, 1), IsEmpty());
+  EXPECT_THAT(Rules(Submit(0, "j", 4, 4), Pending(0, "j", "LIMIT"), 0, 1), IsEmpty());
 }
 TEST(Checker, CatchesAWaitBeyondMaxWait) {
   EXPECT_THAT(Rules(Submit(0, "j", 1, 4, R"("max_wait":50)") + Event(99, R"("end")"),

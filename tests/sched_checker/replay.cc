@@ -136,51 +136,12 @@ void Replay::Event(const Line& line) {
     const Job& job = state_.jobs.at(line.json.at("name"));
     became_pending_.insert(job.name);
     arrived_[job.priority] = state_.now;
-    if (job.max_wait) disturbed_at_ = state_.now;  // it may go before others
   } else if (op == "ask.whatif") {
     for (const Json& about : line.json.value("about", Json::array()))
       asked_.emplace_back(line.number, about.get<std::string>());
   } else if (op.starts_with("node.") || op.starts_with("queue.") || op == "flavor.add" ||
              op == "task.fail") {
     disturbed_at_ = state_.now;
-    ReleaseFromPromises(line.json);
-  }
-}
-
-// A reserve line names its nodes. When one of them goes, or the quota in the tree of the job's
-// queue is changed, its start may be no longer known, and no line takes a promise back; rule 5 is
-// about jobs that were put in front. A new reserve line binds again.
-void Replay::ReleaseFromPromises(const Json& event) {
-  const auto root = [&](std::string name) {
-    for (auto at = state_.queues.find(name);
-         at != state_.queues.end() && !at->second.parent.empty(); at = state_.queues.find(name))
-      name = at->second.parent;
-    return name;
-  };
-  const std::string op = event.at("op");
-  for (auto& [job, promise] : reserved_) {
-    if (op.starts_with("queue.")) {
-      const std::string queue = event.value("queue", event.value("name", ""));
-      promise.released |= root(queue) == root(state_.jobs.at(job).queue);
-      continue;
-    }
-    for (const std::string& name : promise.nodes) {
-      const auto node = state_.nodes.find(name);
-      promise.released |= node == state_.nodes.end() || !node->second.usable();
-    }
-  }
-}
-
-// A job that came after the promise and is beyond its max_wait goes before others, and rule 7 gives
-// it what it could use. What it does not tell the end of leaves no later start to say.
-void Replay::ReleaseByMaxWait(const Job& job) {
-  if (!job.max_wait || job.ends || state_.now < job.submitted + *job.max_wait) return;
-  for (auto& [name, promise] : reserved_) {
-    for (const auto& [rank, bound] : job.ranks)
-      promise.released |= job.submitted >= promise.made_at &&
-                          (state_.jobs.at(name).queue == job.queue ||
-                           std::find(promise.nodes.begin(), promise.nodes.end(), bound.node) !=
-                               promise.nodes.end());
   }
 }
 

@@ -34,7 +34,6 @@ class Replay {
     int64_t start = 0, made_at = 0;
     int line = 0;
     std::vector<std::string> nodes;
-    bool released = false;  // a node of it went, or the quota was changed
   };
   struct Victim {
     std::string job;
@@ -83,8 +82,6 @@ class Replay {
   void Reject(const Line& line);
   void Reserve(const Line& line);
   void CheckBecause(const Job& job, const Waiting& waiting);
-  void ReleaseFromPromises(const Json& event);
-  void ReleaseByMaxWait(const Job& job);
   void CheckWaiting();
   void CheckReserved();
   void CheckWould(const Job& job, const Waiting& waiting);

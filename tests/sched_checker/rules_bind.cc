@@ -205,14 +205,14 @@ void Replay::CloseGang() {
   if (gang_starts_) {
     job.status = Job::Status::kRunning;
     job.started = job.gang_bound = state_.now;
-    const bool first = !job.first_start;
-    if (first) job.first_start = state_.now;
+    // Beyond its max_wait it went before others, and rule 7 gives it what it could use.
+    if (!job.first_start && job.max_wait && state_.now >= job.submitted + *job.max_wait)
+      disturbed_at_ = state_.now;
+    if (!job.first_start) job.first_start = state_.now;
     SetEnd(job);
-    if (first) ReleaseByMaxWait(job);
     waiting_.erase(job.name);
     const auto reserved = reserved_.find(job.name);
-    if (reserved != reserved_.end() && state_.now > reserved->second.start &&
-        !reserved->second.released)
+    if (reserved != reserved_.end() && state_.now > reserved->second.start)
       Say("RESERVE",
           job.name + " starts after its reserved start " + std::to_string(reserved->second.start),
           &job);

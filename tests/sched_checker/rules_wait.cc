@@ -63,6 +63,23 @@ void Replay::CheckBecause(const Job& job, const Waiting& waiting) {
       }) &&
       !state_.nodes.empty())
     say("SELECTOR, and every node has its labels");
+  const auto other_waits = [&](const auto& which) {
+    return std::any_of(state_.jobs.begin(), state_.jobs.end(), [&](const auto& item) {
+      return item.first != job.name && item.second.status == Job::Status::kPending &&
+             which(item.second);
+    });
+  };
+  if (AnyCode(waiting.codes, {"RESERVED"}) && !other_waits([&](const Job& other) {
+        const bool late =
+            other.max_wait && !other.first_start && state_.now >= other.submitted + *other.max_wait;
+        return late || reserved_.contains(other.name);
+      }))
+    say("RESERVED, and nothing is kept for anybody");
+  const auto queue = state_.queues.find(job.queue);
+  const bool strict = queue != state_.queues.end() && queue->second.order == "fifo";
+  if (AnyCode(waiting.codes, {"ORDER"}) &&
+      (!strict || !other_waits([&](const Job& other) { return other.queue == job.queue; })))
+    say("ORDER, and nobody stands in front of it");
   if (AnyCode(waiting.codes, {"QUOTA"}) && QuotaAdmits(state_, job) == Answer::kYes)
     say("QUOTA, and quota would admit it");
 }
@@ -142,21 +159,26 @@ void Replay::Reserve(const Line& line) {
   if (job == nullptr) return;
   if (job->status != Job::Status::kPending) Say("RESERVE", job->name + " does not wait", job);
   const int64_t start = line.json.at("start");
-  if (start < state_.now) Say("RESERVE", "a start in the past", job);
+  const bool taken_back = start == -1;
+  if (start < state_.now && !taken_back) Say("RESERVE", "a start in the past", job);
   for (const Json& node : line.json.value("nodes", Json::array()))
     if (!state_.nodes.contains(node)) Say("FORMAT", "reserve: no such node " + node.dump(), job);
   const auto before = reserved_.find(job->name);
-  if (before != reserved_.end() && start > before->second.start) {
+  if (taken_back && before == reserved_.end())
+    Say("RESERVE", "taken back, and nothing was promised to " + job->name, job);
+  if (before != reserved_.end() && (taken_back || start > before->second.start)) {
     bool reason = disturbed_at_ >= before->second.made_at;
     for (const auto& [priority, at] : arrived_)
       reason = reason || (priority > job->priority && at >= before->second.made_at);
-    for (const auto& [name, other] : state_.jobs)
-      reason = reason || (other.status == Job::Status::kRunning && !other.duration && !other.limit);
     if (!line.json.contains("why"))
       Say("RESERVE", "a later start of " + job->name + " without a reason", job);
     else if (!reason)
       Say("RESERVE", "a later start of " + job->name + " and nothing happened that could be why",
           job);
+  }
+  if (taken_back) {
+    reserved_.erase(job->name);
+    return;
   }
   reserved_[job->name] = {start, state_.now, line.number,
                           line.json.value("nodes", std::vector<std::string>())};
@@ -166,7 +188,7 @@ void Replay::CheckReserved() {
   for (auto it = reserved_.begin(); it != reserved_.end();) {
     const Job& job = state_.jobs.at(it->first);
     const bool waits = job.status == Job::Status::kPending;
-    if (waits && it->second.start <= state_.now && !it->second.released)
+    if (waits && it->second.start <= state_.now)
       Say("RESERVE",
           job.name + " does not start at its reserved start " + std::to_string(it->second.start),
           &job, it->second.line);

@@ -1,8 +1,7 @@
 #!/bin/bash
 # Random cluster scripts through `muster sched simulate`, each held to the definition of the cluster script by the independent
 # checker, and run twice for the same bytes. Usage: run.sh [BUILD_FOLDER]. MUSTER_SEEDS=N sets the number of scripts (300; 5,000
-# with MUSTER_NIGHTLY), MUSTER_SEED the first. Scripts in known.txt break a rule that docs/limits.md names: they are skipped aloud, and
-# fail once they pass, so that the list can only get shorter. Prints PASS, FAIL and SKIP lines, then the count; exit 1 after a FAIL.
+# with MUSTER_NIGHTLY), MUSTER_SEED the first. Prints PASS, FAIL and SKIP lines, then the count; exit 1 after a FAIL.
 set -u
 top=$(cd "$(dirname "$0")/../../.." && pwd)
 build=${1:-${MUSTER_BUILD:-$top/build/dev}}
@@ -47,18 +46,6 @@ judge() {
   fi
   timeout 60 "$tools/muster_sched_checker" "$work/script" "$work/decisions" ${numa_rule:-} >"$work/found" 2>"$work/errors"
   rc=$?
-  local known=""
-  grep -qxF "$name" "$top/tests/e2e/sched/known.txt" && known=1
-  if [ $rc -eq 3 ] && [ -n "$known" ]; then
-    echo "SKIP $name: it still breaks a rule (docs/limits.md): $(head -1 "$work/found" | cut -c1-160)"
-    skipped=$((skipped + 1))
-    return
-  fi
-  if [ $rc -eq 0 ] && [ -n "$known" ]; then
-    echo "FAIL $name: it passes now; take it out of known.txt"
-    failed=$((failed + 1))
-    return
-  fi
   if [ $rc -ne 0 ]; then
     echo "FAIL $name ($*): checker exit $rc"
     head -5 "$work/found" "$work/errors" | sed 's/^/  /'
