@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "app/sched_bench_load.h"
 #include "base/strings.h"
 #include "sched/engine.h"
 #include "sched/script_reader.h"
@@ -13,70 +14,6 @@
 namespace muster {
 
 namespace {
-
-// SplitMix64 (Steele, Lea, Flood 2014): the same cluster from a seed on every machine.
-class Dice {
- public:
-  explicit Dice(uint64_t seed) : state_(seed) {}
-  int Below(int bound) {
-    uint64_t z = (state_ += 0x9E3779B97F4A7C15ull);
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
-    return static_cast<int>((z ^ (z >> 31)) % static_cast<uint64_t>(bound));
-  }
-
- private:
-  uint64_t state_;
-};
-
-constexpr int kNodesPerLeaf = 32, kLeavesPerSpine = 8;
-
-std::string NodesScript(int nodes) {
-  std::string text = "{\"t\":0,\"op\":\"topology\",\"levels\":[\"spine\",\"leaf\",\"node\"]}\n";
-  for (int i = 0; i < nodes; ++i) {
-    const int leaf = i / kNodesPerLeaf;
-    text += fmt::format(
-        "{{\"t\":0,\"op\":\"node.add\",\"name\":\"n{}\",\"at\":[\"s{}\",\"l{}\"],\"capacity\":{{"
-        "\"cpu\":\"192\",\"memory\":\"2Ti\",\"nvidia.com/gpu\":\"8\",\"rdma/ib\":\"8\"}}}}\n",
-        i, leaf / kLeavesPerSpine, leaf);
-  }
-  return text;
-}
-
-std::string GangLine(int64_t t, const std::string& name, int ranks, int gpus,
-                     const std::string& more) {
-  return fmt::format(
-      "{{\"t\":{},\"op\":\"job.submit\",\"name\":\"{}\",\"tasks\":[{{\"name\":\"w\",\"count\":{},"
-      "\"shape\":{{\"cpu\":\"{}\",\"nvidia.com/gpu\":\"{}\",\"rdma/ib\":\"{}\"}}}}]{}}}\n",
-      t, name, ranks, gpus * 4, gpus, gpus, more);
-}
-
-// Three fifths of the pods without GPU, a quarter shares of a GPU, the rest ranks of gangs.
-std::string PodsScript(int pods, Dice& dice, std::vector<std::string>& gangs) {
-  static constexpr const char* kCpus[] = {"500m", "1", "2", "4"};
-  static constexpr const char* kMemory[] = {"1Gi", "2Gi", "4Gi", "8Gi"};
-  static constexpr int kMilli[] = {100, 200, 250, 500};
-  std::string text;
-  int made = 0;
-  const auto single = [&](const std::string& shape) {
-    text += fmt::format(
-        "{{\"t\":1,\"op\":\"job.submit\",\"name\":\"p{}\",\"tasks\":[{{\"name\":\"w\",\"count\":1,"
-        "\"shape\":{{{}}}}}]}}\n",
-        made++, shape);
-  };
-  while (made < pods * 15 / 100) {
-    const int ranks = 8 << dice.Below(6);
-    gangs.push_back(fmt::format("g{}", made));
-    text += GangLine(1, gangs.back(), ranks, dice.Below(4) == 0 ? 4 : 1, "");
-    made += ranks;
-  }
-  while (made < pods * 40 / 100)
-    single(fmt::format("\"cpu\":\"1\",\"gpu_milli\":\"{}\"", kMilli[dice.Below(4)]));
-  while (made < pods)
-    single(fmt::format("\"cpu\":\"{}\",\"memory\":\"{}\"", kCpus[dice.Below(4)],
-                       kMemory[dice.Below(4)]));
-  return text;
-}
 
 class Stopwatch {
  public:
@@ -113,17 +50,17 @@ Result<double> Timed(sched::Engine& engine, const sched::Event& event, const Clo
 
 // 700 jobs of lower priority on 2,000 nodes that are otherwise held for good; each timed job needs
 // the room of some of them.
-Status BenchVictims(Dice& dice, const Clock& clock, SchedBenchFigures& figures) {
-  std::string script = NodesScript(2000) +
+Status BenchVictims(BenchDice& dice, const Clock& clock, SchedBenchFigures& figures) {
+  std::string script = BenchNodes(2000) +
                        "{\"t\":0,\"op\":\"queue.add\",\"name\":\"default\",\"preempt\":{\"within\":"
                        "\"lower-priority\"}}\n";
   int used = 0;
   for (int i = 0; i < 700; ++i) {
     const int ranks = 1 + dice.Below(3);
-    script += GangLine(1 + i, fmt::format("v{}", i), ranks, 8, ",\"checkpoint_every\":600000");
+    script += BenchGang(1 + i, fmt::format("v{}", i), ranks, 8, ",\"checkpoint_every\":600000");
     used += ranks;
   }
-  script += GangLine(1000, "held", 2000 - used, 8, ",\"preemptible\":false");
+  script += BenchGang(1000, "held", 2000 - used, 8, ",\"preemptible\":false");
   TRY(const auto events, sched::ReadScript(script));
   sched::Engine engine;
   std::vector<sched::Decision> decisions;
@@ -134,15 +71,126 @@ Status BenchVictims(Dice& dice, const Clock& clock, SchedBenchFigures& figures) 
     sched::Engine fork = engine;
     const int ranks = 1 << dice.Below(5);
     TRY(const auto asked,
-        sched::ReadScript(GangLine(2000000 + i * 1000, "b", ranks, 8,
-                                   i % 2 == 0 ? ",\"priority\":10"
-                                              : ",\"priority\":10,\"topology\":{\"required\":"
-                                                "\"spine\"}")));
+        sched::ReadScript(BenchGang(2000000 + i * 1000, "b", ranks, 8,
+                                    i % 2 == 0 ? ",\"priority\":10"
+                                               : ",\"priority\":10,\"topology\":{\"required\":"
+                                                 "\"spine\"}")));
     TRY(const double span, Timed(fork, asked[0], clock, decisions));
     spans.push_back(span);
   }
   figures.victims_ms_p50 = Quantile(spans, 0.5), figures.victims_ms_p99 = Quantile(spans, 0.99);
   return {};
+}
+
+// New gangs of 1 to 128 ranks on the loaded cluster, each in an event of its own; one that started
+// is cancelled again, untimed, so that every one of them meets the same cluster.
+Status BenchDecisions(sched::Engine& engine, int64_t& t, int decisions, int gangs, BenchDice& dice,
+                      const Clock& clock, SchedBenchFigures& figures) {
+  std::vector<double> spans, asks;
+  std::vector<sched::Decision> out;
+  for (int i = 0; i < decisions; ++i) {
+    const bool required = dice.Below(2) == 0;
+    const int ranks = 1 << dice.Below(required ? 6 : 8);
+    const std::string name = fmt::format("d{}", i);
+    TRY(const auto gang,
+        sched::ReadScript(BenchGang(++t, name, ranks, 1 << dice.Below(4),
+                                    required ? ",\"topology\":{\"required\":\"spine\"}" : "")));
+    TRY(const double span, Timed(engine, gang[0], clock, out));
+    spans.push_back(span);
+    figures.decisions_started += CountBinds(out) > 0 ? 1 : 0;
+    TRY_VOID(engine.Take({++t, sched::JobEnd{name, sched::JobVerb::kCancel}}, out));
+    engine.Settle(out);
+  }
+  figures.decision_ms_p50 = Quantile(spans, 0.5), figures.decision_ms_p99 = Quantile(spans, 0.99);
+  figures.decision_ms_max = Quantile(spans, 1);
+  for (int i = 0; i < std::min(gangs, 200); ++i) {
+    TRY(const double ask, Timed(engine, {++t, sched::AskWhy{fmt::format("w{}", i)}}, clock, out));
+    asks.push_back(ask);
+  }
+  figures.why_ms_p99 = Quantile(asks, 0.99), figures.why_ms_max = Quantile(asks, 1);
+  return {};
+}
+
+// 20 gangs of 500 pods one after another on an empty cluster: the longest time without a decision.
+Status BenchStorm(int nodes, const Clock& clock, SchedBenchFigures& figures) {
+  TRY(const auto events, sched::ReadScript(BenchNodes(nodes)));
+  sched::Engine engine;
+  std::vector<sched::Decision> decisions;
+  for (const auto& event : events) TRY_VOID(engine.Take(event, decisions));
+  engine.Settle(decisions);
+  std::vector<double> spans;
+  for (int i = 0; i < 20; ++i) {
+    TRY(const auto gang, sched::ReadScript(BenchGang(1 + i, fmt::format("s{}", i), 500, 1)));
+    TRY(const double span, Timed(engine, gang[0], clock, decisions));
+    spans.push_back(span);
+  }
+  figures.storm_ms_max = Quantile(spans, 1);
+  return {};
+}
+
+// 10,000 jobs of 1 to 4,096 GPUs with declared run times over 30 days.
+Status BenchAMonth(const SchedBenchRequest& request, const Clock& clock,
+                   SchedBenchFigures& figures) {
+  BenchDice dice(static_cast<uint64_t>(request.seed) + 30);
+  TRY(const auto events,
+      sched::ReadScript(BenchNodes(request.nodes) +
+                        BenchMonth(request.month_jobs, request.nodes * 8, 90, dice)));
+  sched::Engine engine;
+  std::vector<sched::Decision> decisions;
+  const Stopwatch watch(clock);
+  for (const auto& event : events) {
+    TRY_VOID(engine.Take(event, decisions));
+    for (const sched::Decision& decision : decisions)
+      figures.month_finished +=
+          std::holds_alternative<sched::FinishDecision>(decision.body) ? 1 : 0;
+    decisions.clear();
+  }
+  engine.Run(-1, decisions);
+  for (const sched::Decision& decision : decisions)
+    figures.month_finished += std::holds_alternative<sched::FinishDecision>(decision.body) ? 1 : 0;
+  figures.month_s = watch.Seconds();
+  return {};
+}
+
+// A gang of 64 whole nodes comes and goes on clusters of growing size that are three quarters full.
+Status BenchScale(BenchDice& dice, const Clock& clock, SchedBenchFigures& figures) {
+  for (const int nodes : {500, 5000, 50000}) {
+    std::string script = BenchNodes(nodes);
+    int left = nodes * 3 / 4;
+    for (int i = 0; left > 0; ++i) {
+      const int ranks = std::min(left, 1 << dice.Below(6));
+      script += BenchGang(1, fmt::format("r{}", i), ranks, 8), left -= ranks;
+    }
+    TRY(const auto events, sched::ReadScript(script));
+    sched::Engine engine;
+    std::vector<sched::Decision> decisions;
+    for (const auto& event : events) TRY_VOID(engine.Take(event, decisions));
+    engine.Settle(decisions);
+    std::vector<double> spans;
+    for (int i = 0; i < 200; ++i) {
+      TRY(const auto gang, sched::ReadScript(BenchGang(10 + 2 * i, "x", 64, 8)));
+      TRY(const double span, Timed(engine, gang[0], clock, decisions));
+      spans.push_back(span);
+      TRY_VOID(engine.Take({11 + 2 * i, sched::JobEnd{"x", sched::JobVerb::kFinish}}, decisions));
+      engine.Settle(decisions);
+    }
+    figures.scale.push_back({nodes, Quantile(spans, 0.5), Quantile(spans, 0.99)});
+  }
+  return {};
+}
+
+// "2 x Some CPU"; empty where /proc is not there.
+std::string MachineOf(Files& files) {
+  const auto text = files.Read("/proc/cpuinfo");
+  if (!text.ok()) return "";
+  int cores = 0;
+  std::string model = "unknown CPU";
+  for (const std::string_view line : Lines(*text)) {
+    if (line.starts_with("processor")) ++cores;
+    const size_t at = line.find(": ");
+    if (line.starts_with("model name") && at != std::string_view::npos) model = line.substr(at + 2);
+  }
+  return fmt::format("{} x {}", cores, model);
 }
 
 double ResidentMib(Files& files) {
@@ -162,10 +210,10 @@ double ResidentMib(Files& files) {
 
 Result<SchedBenchFigures> BenchSchedule(const SchedBenchRequest& request, const Clock& clock,
                                         Files& files) {
-  Dice dice(static_cast<uint64_t>(request.seed));
+  BenchDice dice(static_cast<uint64_t>(request.seed));
   SchedBenchFigures figures;
   std::vector<std::string> gangs;
-  const std::string script = NodesScript(request.nodes) + PodsScript(request.pods, dice, gangs);
+  const std::string script = BenchNodes(request.nodes) + BenchPods(request.pods, dice, gangs);
   sched::Engine engine;
   std::vector<sched::Decision> decisions;
   const Stopwatch reading(clock);
@@ -186,29 +234,17 @@ Result<SchedBenchFigures> BenchSchedule(const SchedBenchRequest& request, const 
   int64_t t = 10;
   for (int i = 0; i < request.gangs; ++i) {
     TRY(const auto gang,
-        sched::ReadScript(GangLine(t, fmt::format("w{}", i),
-                                   request.nodes - dice.Below(std::max(1, request.nodes / 8)), 8,
-                                   fmt::format(",\"priority\":{}", dice.Below(4)))));
+        sched::ReadScript(BenchGang(t, fmt::format("w{}", i),
+                                    request.nodes - dice.Below(std::max(1, request.nodes / 8)), 8,
+                                    fmt::format(",\"priority\":{}", dice.Below(4)))));
     TRY_VOID(engine.Take(gang[0], decisions));
     decisions.clear();
   }
   engine.Settle(decisions);
   figures.jobs_running = engine.running_jobs(), figures.jobs_pending = engine.pending_jobs();
 
+  TRY_VOID(BenchDecisions(engine, t, request.decisions, request.gangs, dice, clock, figures));
   std::vector<double> spans;
-  for (int i = 0; i < request.decisions; ++i) {
-    const bool required = dice.Below(2) == 0;
-    const int ranks = 1 << dice.Below(required ? 6 : 8);
-    TRY(const auto gang,
-        sched::ReadScript(GangLine(++t, fmt::format("d{}", i), ranks, 1 << dice.Below(4),
-                                   required ? ",\"topology\":{\"required\":\"spine\"}" : "")));
-    TRY(const double span, Timed(engine, gang[0], clock, decisions));
-    spans.push_back(span);
-  }
-  figures.decision_ms_p50 = Quantile(spans, 0.5), figures.decision_ms_p99 = Quantile(spans, 0.99);
-  figures.decision_ms_max = Quantile(spans, 1);
-
-  spans.clear();
   for (size_t i = 0; i < gangs.size() && i < 100; ++i) {
     TRY(const double span,
         Timed(engine, {++t, sched::JobEnd{gangs[i], sched::JobVerb::kFinish}}, clock, decisions));
@@ -223,6 +259,10 @@ Result<SchedBenchFigures> BenchSchedule(const SchedBenchRequest& request, const 
   figures.idle_ns = ticking.Seconds() / kTicks * 1e9;
   figures.rss_mib = ResidentMib(files);
   TRY_VOID(BenchVictims(dice, clock, figures));
+  TRY_VOID(BenchStorm(request.nodes, clock, figures));
+  TRY_VOID(BenchAMonth(request, clock, figures));
+  TRY_VOID(BenchScale(dice, clock, figures));
+  figures.machine = MachineOf(files);
   return figures;
 }
 

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "world/clock.h"
@@ -15,6 +17,7 @@ struct SchedBenchRequest {
   int pods = 140000;    // bound before measuring: gangs, GPU shares, pods without GPU
   int gangs = 1000;     // that wait while it is measured
   int decisions = 400;  // new gangs that are timed, one event each
+  int month_jobs = 10000;
   int64_t seed = 1;
 };
 struct SchedBenchFigures {
@@ -23,10 +26,21 @@ struct SchedBenchFigures {
   double read_s = 0;            // of that, reading
   double placements_per_s = 0;  // ranks bound a second of deciding
   double decision_ms_p50 = 0, decision_ms_p99 = 0, decision_ms_max = 0;
+  int64_t decisions_started = 0;                  // of the new gangs; the others wait
+  double why_ms_p99 = 0, why_ms_max = 0;          // an answer to ask.why about one that waits
   double finish_ms_p50 = 0, finish_ms_p99 = 0;    // a job ends: everybody it could help is tried
   double victims_ms_p50 = 0, victims_ms_p99 = 0;  // an eviction among 700 candidates on 2,000 nodes
   double idle_ns = 0;                             // a tick in which nothing happened
-  double rss_mib = 0;  // of the process at the end; -1 where /proc is not there
+  double storm_ms_max = 0;                        // 20 gangs of 500 pods: the longest decision
+  double month_s = 0;                             // month_jobs jobs over 30 days of virtual time
+  int64_t month_finished = 0;
+  struct Scale {
+    int nodes;
+    double decision_ms_p50, decision_ms_p99;
+  };
+  std::vector<Scale> scale;  // a gang of 64 nodes, by size of the cluster
+  std::string machine;       // "2 x Some CPU"
+  double rss_mib = 0;        // of the process with the loaded cluster; -1 where /proc is not there
 };
 Result<SchedBenchFigures> BenchSchedule(const SchedBenchRequest& request, const Clock& clock,
                                         Files& files);

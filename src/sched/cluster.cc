@@ -199,6 +199,7 @@ Status Cluster::AddNode(const NodeAdd& node) {
   if (last_zones_ == nullptr || *last_zones_ != zones)
     last_zones_ = std::make_shared<const Zones>(std::move(zones));
   zones_[at] = last_zones_;
+  for (const Taint& taint : node.taints) prefers_ = prefers_ || taint.effect == "PreferNoSchedule";
   leaf_of_[at] = DomainFor(node);
   domains_[static_cast<size_t>(leaf_of_[at])].nodes.push_back(id);
   Refresh(id);
@@ -206,7 +207,7 @@ Status Cluster::AddNode(const NodeAdd& node) {
 }
 
 int Cluster::FindNode(std::string_view name) const {
-  const auto found = node_ids_.find(std::string(name));
+  const auto found = node_ids_.find(name);
   return found == node_ids_.end() ? -1 : found->second;
 }
 

@@ -52,6 +52,7 @@ class Cluster {
   int64_t Free(int resource, int node) const;  // amount, or number of free devices
   int64_t Capacity(int resource, int node) const;
   uint64_t FreeDevices(int resource, int node) const;
+  bool prefers() const { return prefers_; }  // some node had better be left alone
   int gpu_resource(int node) const { return gpu_resource_[static_cast<size_t>(node)]; }
   int MilliFree(int node, int device) const;  // of one GPU
   int GpuCount(int node) const;
@@ -118,7 +119,7 @@ class Cluster {
   void Column(int resource);
 
   Names resources_;
-  std::map<std::string, int> node_ids_;  // present ones
+  std::map<std::string, int, std::less<>> node_ids_;  // present ones
   std::vector<std::string> levels_;
   bool levels_set_ = false;
   std::vector<Domain> domains_;
@@ -148,6 +149,7 @@ class Cluster {
   std::vector<int> log_;
   int64_t log_begin_ = 0, log_read_ = 0;
   int64_t standing_ = 0;
+  bool prefers_ = false;
 };
 
 }  // namespace muster::sched

@@ -63,6 +63,8 @@ void Engine::FireTimers() {
     if (timer.kind == TimerKind::kEnd && gang.generation == timer.generation) {
       const bool limit = !gang.left || gang.run_began + *gang.left > timer.t;
       FinishJob(timer.job, limit ? "LIMIT" : "DONE");
+    } else if (timer.kind == TimerKind::kExpected && gang.generation == timer.generation) {
+      OutlivesItsKind(timer.job);
     } else if (timer.kind == TimerKind::kMaxWait && gang.state == JobState::kPending &&
                gang.first_started < 0) {
       // From now on it is another kind: overdue. What was promised to it stands.

@@ -58,7 +58,7 @@ class Engine {
   Engine Fork() const;
 
  private:
-  enum class TimerKind : uint8_t { kEnd, kMaxWait, kReservation, kGrow };
+  enum class TimerKind : uint8_t { kEnd, kMaxWait, kReservation, kGrow, kExpected };
   struct Timer {
     TimeMs t;
     TimerKind kind;
@@ -113,6 +113,13 @@ class Engine {
   void EmitBind(int job, int flat_rank);
   void EmitAdmit(int job);
   void Gained(int node);
+
+  // engine_learn.cc: run times that nobody declared.
+  int RunKindOf(const Gang& gang);
+  void LearnRun(const Gang& gang);
+  void ExpectEnd(int job);
+  void ForgetEnd(int job);
+  void OutlivesItsKind(int job);
 
   // engine_queue.cc: who is next.
   void AddPending(int job);
@@ -236,6 +243,14 @@ class Engine {
   std::vector<Event> TryMoreQuota(int job);
   std::vector<Event> TryMoreNodes(int job);
   std::vector<Event> TryCancelling(int job);
+  bool CanBeCopied() const;
+
+  // engine_proposals.cc: what is not there yet.
+  Job JobOf(const Gang& gang) const;
+  std::vector<Event> TryAgainAs(int job, Job changed) const;
+  std::vector<Event> TryTolerating(int job);
+  std::vector<Event> TrySelecting(int job);
+  std::vector<Event> TryNewNodes(int job);
   int MissingRanks(int job);
 
   Cluster cluster_;
@@ -245,6 +260,8 @@ class Engine {
   std::unordered_map<std::string, int> job_ids_;           // the last job of that name
   std::vector<std::vector<std::pair<int, int>>> on_node_;  // job, flat rank
   std::set<Timer> timers_;
+  std::unordered_map<std::string, int> run_kinds_;
+  std::vector<std::vector<int64_t>> past_runs_;  // ms, by run kind, the last one last
   PendingJobs pending_;
   std::map<int, Reservation> reservations_;  // by job
   std::set<std::pair<TimeMs, int>>

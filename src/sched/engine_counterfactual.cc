@@ -68,9 +68,13 @@ bool Engine::StartsAfterThoseAhead(int job) {
   return starts;
 }
 
+bool Engine::CanBeCopied() const {
+  return cluster_.node_count() <= kSmallNodes && gangs_.size() <= kSmallJobs;
+}
+
 // Where the cluster is small enough to be copied, the proposal is carried out on a copy.
 bool Engine::HelpsInAFork(int job, const std::vector<Event>& change) const {
-  if (cluster_.node_count() > kSmallNodes || gangs_.size() > kSmallJobs) return true;
+  if (!CanBeCopied()) return true;
   Engine fork = Fork();
   std::vector<Decision> ignored;
   for (Event event : change) {
@@ -78,7 +82,8 @@ bool Engine::HelpsInAFork(int job, const std::vector<Event>& change) const {
     if (!fork.Take(event, ignored).ok()) return false;
   }
   fork.Settle(ignored);
-  return fork.gangs_[static_cast<size_t>(job)].state == JobState::kRunning;
+  const Gang* gang = fork.FindJob(gangs_[static_cast<size_t>(job)].name);
+  return gang->state == JobState::kRunning;
 }
 
 std::vector<Event> Engine::WouldStartIf(int job, const std::vector<Because>& because) {
@@ -86,6 +91,15 @@ std::vector<Event> Engine::WouldStartIf(int job, const std::vector<Because>& bec
   auto change = FindChange(job, because);
   Unmask();
   if (!change.empty() && !HelpsInAFork(job, change)) change.clear();
+  if (!change.empty() || !CanBeCopied()) return change;
+  const auto has = [&](const char* code) {
+    return std::any_of(because.begin(), because.end(),
+                       [&](const Because& b) { return b.code == code; });
+  };
+  if (has("TAINT")) change = TryTolerating(job);
+  if (change.empty() && has("SELECTOR")) change = TrySelecting(job);
+  if (change.empty() && (has("GANG") || has("TOPOLOGY") || has("HEALTH")))
+    change = TryNewNodes(job);
   return change;
 }
 

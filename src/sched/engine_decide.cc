@@ -100,6 +100,8 @@ const std::vector<Assignment>& Engine::Assignments(PendingKind& kind, int job) {
         longer.back().groups.push_back(choices[i]);
         longer.back().groups.back().run_class =
             classes_.IdOf(group.shape, labels[i], group.tolerate);
+        longer.back().groups.back().calm_class =
+            classes_.IdOf(group.shape, labels[i], group.tolerate, true);
       }
     }
     all = std::move(longer);
@@ -156,7 +158,14 @@ bool Engine::StartWith(int job, const Assignment& assignment, const std::vector<
     return false;
   std::vector<PlacedRank> placed;
   Placer placer(cluster_, classes_);
-  if (!placer.Place(AskFor(gang, assignment, counts), placed)) return false;
+  PlaceAsk ask = AskFor(gang, assignment, counts);
+  bool found = false;
+  if (cluster_.prefers()) {
+    for (GroupAsk& group : ask.groups)
+      group.shape_class = assignment.groups[static_cast<size_t>(group.group)].calm_class;
+    found = placer.Place(ask, placed);
+  }
+  if (!found && !placer.Place(AskFor(gang, assignment, counts), placed)) return false;
   Commit(job, assignment, placed);
   return true;
 }
@@ -226,6 +235,7 @@ bool Engine::Round(std::set<int>& failed) {
     kind.refunds_seen = pending_.refunds[root];
     kind.charges_seen = pending_.charges[root];
     kind.quota_seen = queues_.version();
+    kind.standing_seen = cluster_.standing_version();
     failed.insert(kind_id);
   }
   CheckReservations();

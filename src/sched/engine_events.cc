@@ -59,6 +59,10 @@ void Engine::LoseNode(int node) {
 
 Status Engine::Apply(const NodeChange& change) {
   TRY(const int node, NodeNamed(change.name));
+  // What is said again changes nothing, and nobody is asked to decide.
+  if (change.verb == NodeVerb::kCordon && cluster_.cordoned(node)) return {};
+  if (change.verb == NodeVerb::kUncordon && !cluster_.cordoned(node) && !cluster_.failed(node))
+    return {};
   dirty_ = true;
   const bool lost = change.verb == NodeVerb::kRemove || change.verb == NodeVerb::kFail;
   disturbed_ = lost ? "a node lost" : "a node changed by the operator";
@@ -85,6 +89,9 @@ Status Engine::Apply(const NodeChange& change) {
 
 Status Engine::Apply(const NodeHealth& health) {
   TRY(const int node, NodeNamed(health.name));
+  if (cluster_.health(node) == health.value &&
+      (health.value != Health::kAccepted || !cluster_.failed(node)))
+    return {};
   cluster_.SetHealth(node, health.value);
   dirty_ = true;
   disturbed_ = "a node changed by the operator";
@@ -187,8 +194,8 @@ Status Engine::Apply(const JobEnd& end) {
     --pending_count_;
     gangs_[static_cast<size_t>(job)].state = JobState::kFinished;
     Emit(FinishDecision{end.name, "CANCELLED"});
+    dirty_ = true;
   }  // what does not run cannot have finished: nothing happens
-  dirty_ = true;
   return {};
 }
 

@@ -71,11 +71,13 @@ void Engine::StartClock(int job) {
     gang.ends = gang.bound_at + *gang.limit;
   ++gang.generation;
   if (gang.ends >= 0) timers_.insert({gang.ends, TimerKind::kEnd, job, gang.generation});
+  ExpectEnd(job);
 }
 
 void Engine::StopClock(int job) {
   Gang& gang = gangs_[static_cast<size_t>(job)];
   if (gang.ends >= 0) timers_.erase({gang.ends, TimerKind::kEnd, job, gang.generation});
+  ForgetEnd(job);
   ++gang.generation;
   gang.ends = -1;
   if (gang.left && gang.checkpoint_every) {
@@ -87,6 +89,7 @@ void Engine::StopClock(int job) {
 void Engine::FinishJob(int job, const char* why) {
   Gang& gang = gangs_[static_cast<size_t>(job)];
   StopClock(job);
+  if (std::string_view(why) == "DONE") LearnRun(gang);
   running_by_size_.erase({gang.bound, job});
   ReleaseAll(job);
   gang.state = JobState::kFinished;

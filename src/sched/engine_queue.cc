@@ -40,7 +40,14 @@ void Engine::AddPending(int job) {
   k.jobs.insert(key);
   pending_.active.insert(kind);
   auto& queue = pending_.by_queue[static_cast<size_t>(gang.queue)];
-  if (!queue.empty() && key < *queue.begin()) to_explain_.push_back(queue.begin()->job);
+  // A new first: in a strict queue the others wait for it from now on.
+  if (!queue.empty() && key < *queue.begin() &&
+      queues_.Spec(gang.queue).order == QueueOrder::kFifo) {
+    for (const PendingKey& other : queue) {
+      const auto& said = said_[static_cast<size_t>(other.job)];
+      if (!said.empty() && said[0].code != "ORDER") to_explain_.push_back(other.job);
+    }
+  }
   queue.insert(key);
   if (pending_.kind_of.size() <= static_cast<size_t>(job))
     pending_.kind_of.resize(static_cast<size_t>(job) + 1, -1);
@@ -102,16 +109,23 @@ bool Engine::IsAwake(PendingKind& kind) {
   const size_t root = static_cast<size_t>(queues_.Root(kind.queue));
   if (kind.quota_seen != queues_.version() || kind.refunds_seen != pending_.refunds[root])
     return true;
-  const bool evicts = queue.within != PreemptWithin::kNever ||
+  if (kind.standing_seen != cluster_.standing_version()) return true;
+  const Gang& gang = gangs_[static_cast<size_t>(kind.jobs.begin()->job)];
+  const bool evicts = gang.overdue || queue.within != PreemptWithin::kNever ||
                       queue.reclaim != ReclaimPolicy::kNever ||
                       queue.borrow != BorrowPolicy::kNever;
   if (queue.reclaim != ReclaimPolicy::kNever && kind.charges_seen != pending_.charges[root])
     return true;
   for (const Assignment& assignment : kind.assignments) {
-    for (const Assignment::Group& group : assignment.groups) {
-      const auto& gain = GainOf(group.run_class);
-      if ((evicts ? gain.matched : gain.found) >= kind.gains_seen) return true;
+    bool gained = false, room = true;
+    for (size_t g = 0; g < assignment.groups.size(); ++g) {
+      const int run_class = assignment.groups[g].run_class;
+      const auto& gain = GainOf(run_class);
+      gained = gained || (evicts ? gain.matched : gain.found) >= kind.gains_seen;
+      // Without evictions there must be room for all of them at once.
+      room = room && (evicts || classes_.Synced(cluster_, run_class).sum[0] >= gang.groups[g].min);
     }
+    if (gained && room) return true;
   }
   return false;
 }

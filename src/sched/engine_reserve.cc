@@ -47,12 +47,13 @@ bool Engine::Binds(const Reservation& reservation, int job) const {
   return (end < 0 || end > reservation.start) && (runs || !MayPass(gang, reservation));
 }
 
-// The known ends of what runs, in order, with the job; until < 0: all of them.
+// The known and the learned ends of what runs, in order, with the job; until < 0: all of them.
 std::vector<std::pair<TimeMs, int>> Engine::EndsUntil(TimeMs until) const {
   std::vector<std::pair<TimeMs, int>> ends;
   for (const Timer& timer : timers_) {
     if (until >= 0 && timer.t > until) break;
-    if (timer.kind == TimerKind::kEnd) ends.emplace_back(timer.t, timer.job);
+    const bool end = timer.kind == TimerKind::kEnd || timer.kind == TimerKind::kExpected;
+    if (end) ends.emplace_back(timer.t, timer.job);
   }
   return ends;
 }
@@ -328,6 +329,8 @@ void Engine::CheckReservations() {
   for (const auto& [key, old] : broken) {
     reservations_.erase(key.job);
     for (const int node : old.nodes) Gained(node);
+    ++pending_
+          .refunds[static_cast<size_t>(queues_.Root(gangs_[static_cast<size_t>(key.job)].queue))];
   }
   // What was promised is promised anew even behind an overdue job: it may start when its time
   // comes.
@@ -338,6 +341,7 @@ void Engine::CheckReservations() {
     if (!ReckonStart(key.job, found, -1)) {
       unknown_starts_.insert(key);
       gangs_[static_cast<size_t>(key.job)].promised = -1;
+      to_explain_.push_back(key.job);  // in a strict queue it waits its turn again
       Emit(ReserveDecision{gangs_[static_cast<size_t>(key.job)].name, -1, {}, disturbed_});
       continue;
     }

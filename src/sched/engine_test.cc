@@ -78,10 +78,12 @@ TEST(Engine, FindsRoomForSeveralGroupsTogether) {
       R"({"name":"worker","count":4,"shape":{"nvidia.com/gpu":"1"},"select":{"gpu":"a"}},)"
       R"({"name":"driver","count":1,"shape":{"nvidia.com/gpu":"4"}}]})"
       "\n";
-  const auto run = RunScript(
-      "{\"t\":0,\"op\":\"topology\",\"levels\":[\"spine\",\"leaf\",\"node\"]}\n" +
-      NodeLine(0, 0, 0, R"(,"labels":{"gpu":"a"})") + NodeLine(1, 0, 0) +
-      JobLine(0, "x", 1, 4, "", R"(,"select":{"gpu":"a"})") + JobLine(0, "y", 1, 3) + job + kEnd);
+  const auto run =
+      RunScript("{\"t\":0,\"op\":\"topology\",\"levels\":[\"spine\",\"leaf\",\"node\"]}\n" +
+                NodeLine(0, 0, 0, R"(,"labels":{"gpu":"a"})") +
+                NodeLine(1, 0, 0, R"(,"labels":{"gpu":"b"})") +
+                JobLine(0, "x", 1, 4, "", R"(,"select":{"gpu":"a"})") +
+                JobLine(0, "y", 1, 3, "", R"(,"select":{"gpu":"b"})") + job + kEnd);
   EXPECT_EQ(run.Count({"bind", "\"two\"", "\"worker\"", "\"n0\""}), 4u);
   EXPECT_EQ(run.Count({"bind", "\"two\"", "\"driver\"", "\"n1\""}), 1u);
 }

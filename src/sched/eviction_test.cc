@@ -130,7 +130,7 @@ TEST(Waiting, TwoPromisesDoNotHoldEachOtherUp) {
       queue("b", R"("nominal":"5","borrow":"6")") + queue("c", R"("nominal":"18","lend":"3")") +
       JobLine(10, "runs", 3, 3, R"(,"queue":"b","duration":190)") +
       JobLine(20, "first", 5, 1, R"(,"queue":"b","duration":500)") +
-      JobLine(30, "second", 5, 1, R"(,"queue":"b","duration":500)") +
+      JobLine(30, "second", 5, 1, R"(,"queue":"b","duration":400)") +
       JobLine(40, "lent", 4, 4, R"(,"queue":"c","duration":200)") +
       JobLine(50, "later", 4, 4, R"(,"queue":"a","duration":500)") + kEnd);
   EXPECT_EQ(run.Count({"reserve", "\"first\"", "\"start\":200"}), 1u);

@@ -65,6 +65,7 @@ struct Gang {
   TimeMs bound_at = 0;          // of this run
   TimeMs run_began = 0;         // the same, or its last repair
   TimeMs ends = -1;             // -1 = not known
+  TimeMs expected = -1;         // where the end is not known: learned from earlier runs
   std::optional<int64_t> left;  // of duration
   int generation = 0;           // of timers
 };

@@ -18,6 +18,7 @@ struct Assignment {
   struct Group {
     std::vector<Charge> charges;
     int run_class = -1;
+    int calm_class = -1;  // the same without nodes that had better be left alone
   };
   std::vector<Group> groups;
 };
@@ -38,7 +39,7 @@ struct PendingKind {
   int64_t assignments_version = -1;  // of the queues
   // Of the last failed try; blocked = false: nothing was tried yet.
   bool blocked = false;
-  int64_t gains_seen = 0, refunds_seen = 0, charges_seen = 0, quota_seen = 0;
+  int64_t gains_seen = 0, refunds_seen = 0, charges_seen = 0, quota_seen = 0, standing_seen = 0;
 };
 
 struct PendingJobs {

@@ -34,13 +34,13 @@ class States {
   size_t NumberOf(const std::vector<int>& ranks) const {
     size_t number = 0;
     for (size_t g = 0; g < counts_.size(); ++g)
-      number = number * static_cast<size_t>(counts_[g] + 1) + static_cast<size_t>(ranks[g]);
+      number = number * (static_cast<size_t>(counts_[g]) + 1) + static_cast<size_t>(ranks[g]);
     return number;
   }
   // Whether the ranks can be added to those of the state.
   bool Holds(size_t state, const std::vector<int>& more) const {
     for (size_t g = counts_.size(); g-- > 0;) {
-      const auto radix = static_cast<size_t>(counts_[g] + 1);
+      const size_t radix = static_cast<size_t>(counts_[g]) + 1;
       if (static_cast<int>(state % radix) + more[g] > counts_[g]) return false;
       state /= radix;
     }

@@ -39,9 +39,9 @@ bool Matches(const NodeAdd& node, const LabelPairs& select) {
   return true;
 }
 
-const Taint* Untolerated(const NodeAdd& node, const std::vector<Toleration>& tolerate) {
+const Taint* Untolerated(const NodeAdd& node, const std::vector<Toleration>& tolerate, bool calm) {
   for (const Taint& taint : node.taints) {
-    if (taint.effect == "PreferNoSchedule") continue;
+    if (taint.effect == "PreferNoSchedule" && !calm) continue;
     if (std::none_of(tolerate.begin(), tolerate.end(),
                      [&](const Toleration& t) { return Tolerates(t, taint); }))
       return &taint;
@@ -49,13 +49,15 @@ const Taint* Untolerated(const NodeAdd& node, const std::vector<Toleration>& tol
   return nullptr;
 }
 
-int ShapeClasses::IdOf(const Shape& shape, LabelPairs select, std::vector<Toleration> tolerate) {
+int ShapeClasses::IdOf(const Shape& shape, LabelPairs select, std::vector<Toleration> tolerate,
+                       bool calm) {
   std::sort(select.begin(), select.end());
-  const auto [found, fresh] =
-      ids_.try_emplace(KeyOf(shape, select, tolerate), static_cast<int>(classes_.size()));
+  const auto [found, fresh] = ids_.try_emplace(KeyOf(shape, select, tolerate) + (calm ? "!" : ""),
+                                               static_cast<int>(classes_.size()));
   if (fresh) {
     ShapeClass c;
     c.shape = shape, c.select = std::move(select), c.tolerate = std::move(tolerate);
+    c.calm = calm;
     classes_.push_back(std::move(c));
   }
   return found->second;
@@ -91,7 +93,8 @@ const ShapeClass& ShapeClasses::Synced(Cluster& cluster, int id) {
   const size_t nodes = static_cast<size_t>(cluster.node_count());
   for (size_t n = c.match.size(); n < nodes; ++n) {
     const NodeAdd& spec = cluster.Spec(static_cast<int>(n));
-    c.match.push_back(Matches(spec, c.select) && Untolerated(spec, c.tolerate) == nullptr ? 1 : 0);
+    c.match.push_back(
+        Matches(spec, c.select) && Untolerated(spec, c.tolerate, c.calm) == nullptr ? 1 : 0);
   }
   c.fit.resize(nodes, 0);
   c.sum.resize(cluster.domains().size(), 0);

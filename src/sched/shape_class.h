@@ -20,6 +20,7 @@ struct ShapeClass {
   Shape shape;
   LabelPairs select;
   std::vector<Toleration> tolerate;
+  bool calm = false;
   // Synced state.
   std::vector<uint8_t> match;  // by node: labels and taints allow it
   std::vector<int32_t> fit;    // by node: ranks that fit now; 0 where not usable or masked
@@ -29,7 +30,9 @@ struct ShapeClass {
 
 class ShapeClasses {
  public:
-  int IdOf(const Shape& shape, LabelPairs select, std::vector<Toleration> tolerate);
+  // `calm`: nodes with an untolerated PreferNoSchedule taint are left out too.
+  int IdOf(const Shape& shape, LabelPairs select, std::vector<Toleration> tolerate,
+           bool calm = false);
   int size() const { return static_cast<int>(classes_.size()); }
   const ShapeClass& operator[](int id) const { return classes_[static_cast<size_t>(id)]; }
 
@@ -54,6 +57,7 @@ class ShapeClasses {
 
 bool Matches(const NodeAdd& node, const LabelPairs& select);
 // The first taint that keeps these tolerations out, or null.
-const Taint* Untolerated(const NodeAdd& node, const std::vector<Toleration>& tolerate);
+const Taint* Untolerated(const NodeAdd& node, const std::vector<Toleration>& tolerate,
+                         bool calm = false);
 
 }  // namespace muster::sched

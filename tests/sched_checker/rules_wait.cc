@@ -115,6 +115,8 @@ void Replay::CheckWould(const Job& job, const Waiting& waiting) {
   if (!waiting.would.is_array() || waiting.would.empty()) return;
   for (const auto& [name, queue] : state_.queues)
     if (queue.within != "never" || queue.reclaim != "never" || queue.borrow != "never") return;
+  // Nor what a job beyond its max_wait would start by: it may evict.
+  if (job.max_wait && !job.first_start && state_.now >= job.submitted + *job.max_wait) return;
   State fork = state_;
   try {
     for (const Json& event : waiting.would) fork.Apply(event, 0, nullptr, nullptr);
@@ -170,6 +172,11 @@ void Replay::Reserve(const Line& line) {
     bool reason = disturbed_at_ >= before->second.made_at;
     for (const auto& [priority, at] : arrived_)
       reason = reason || (priority > job->priority && at >= before->second.made_at);
+    // It was promised on the run times of earlier runs, and somebody runs longer.
+    const bool unknown = line.json.value("why", Json()) == "a run time that was not known";
+    for (const auto& [name, other] : state_.jobs)
+      reason = reason || (unknown && other.status == Job::Status::kRunning && !other.duration &&
+                          !other.limit);
     if (!line.json.contains("why"))
       Say("RESERVE", "a later start of " + job->name + " without a reason", job);
     else if (!reason)

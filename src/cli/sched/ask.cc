@@ -73,6 +73,19 @@ ExitCode SchedWhatIf(const Invocation& invocation) {
   return ExitCode::kDone;
 }
 
+namespace {
+
+Json ScaleOf(const SchedBenchFigures& figures) {
+  Json list = Json::array();
+  for (const auto& scale : figures.scale)
+    list.push_back({{"nodes", scale.nodes},
+                    {"p50_ms", scale.decision_ms_p50},
+                    {"p99_ms", scale.decision_ms_p99}});
+  return list;
+}
+
+}  // namespace
+
 ExitCode SchedBench(const Invocation& invocation) {
   OutputOptions output;
   SchedBenchRequest request;
@@ -82,6 +95,7 @@ ExitCode SchedBench(const Invocation& invocation) {
   args.Option("--nodes", request.nodes, "N", "Nodes of 8 GPUs (5000)");
   args.Option("--pods", request.pods, "N", "Pods bound before measuring (140000)");
   args.Option("--gangs", request.gangs, "N", "Gangs that wait meanwhile (1000)");
+  args.Option("--jobs", request.month_jobs, "N", "Jobs of the 30 virtual days (10000)");
   args.Option("--seed", seed, "S", "Of the synthetic cluster (1)");
   args.Flag("--json", json, "Short for -o json");
   output.AddTo(args);
@@ -90,9 +104,11 @@ ExitCode SchedBench(const Invocation& invocation) {
   Context& context = invocation.context;
   if (json) output.format = "json";
   if (request.nodes < 16 || request.nodes > 200000 || request.pods < 0 ||
-      request.pods > 10'000'000 || request.gangs < 0 || request.gangs > 100000)
+      request.pods > 10'000'000 || request.gangs < 0 || request.gangs > 100000 ||
+      request.month_jobs < 0 || request.month_jobs > 1'000'000)
     return Complain(context, Code::kInvalid,
-                    "expected --nodes 16 to 200000, --pods up to 10000000, --gangs up to 100000");
+                    "expected --nodes 16 to 200000, --pods up to 10000000, --gangs up to 100000, "
+                    "--jobs up to 1000000");
   request.seed = seed;
   auto figures = BenchSchedule(request, context.world.clock, context.world.files);
   if (!figures.ok()) return Complain(context, figures.error());
@@ -112,6 +128,12 @@ ExitCode SchedBench(const Invocation& invocation) {
       {"finish_ms", {{"p50", f.finish_ms_p50}, {"p99", f.finish_ms_p99}}},
       {"victims_ms", {{"p50", f.victims_ms_p50}, {"p99", f.victims_ms_p99}}},
       {"placements_per_s", f.placements_per_s},
+      {"decisions_started", f.decisions_started},
+      {"why_ms", {{"p99", f.why_ms_p99}, {"max", f.why_ms_max}}},
+      {"storm_ms", {{"max", f.storm_ms_max}}},
+      {"month", {{"jobs", request.month_jobs}, {"finished", f.month_finished}, {"s", f.month_s}}},
+      {"scale", ScaleOf(f)},
+      {"machine", f.machine},
       {"load_s", f.load_s},
       {"read_s", f.read_s},
       {"idle_ns", f.idle_ns},
@@ -127,10 +149,19 @@ ExitCode SchedBench(const Invocation& invocation) {
   row("a job ends", fmt::format("p50 {:.3f} ms, p99 {:.3f} ms", f.finish_ms_p50, f.finish_ms_p99));
   row("eviction, 700 candidates",
       fmt::format("p50 {:.3f} ms, p99 {:.3f} ms", f.victims_ms_p50, f.victims_ms_p99));
+  row("of these started", fmt::format("{} of {}", f.decisions_started, request.decisions));
+  row("why, asked", fmt::format("p99 {:.3f} ms, max {:.3f} ms", f.why_ms_p99, f.why_ms_max));
+  row("20 gangs x 500 pods", fmt::format("longest {:.3f} ms", f.storm_ms_max));
+  row("30 virtual days", fmt::format("{} jobs, {} finished, in {:.2f} s", request.month_jobs,
+                                     f.month_finished, f.month_s));
+  for (const auto& scale : f.scale)
+    row("64 nodes more", fmt::format("of {} nodes: p50 {:.3f} ms, p99 {:.3f} ms", scale.nodes,
+                                     scale.decision_ms_p50, scale.decision_ms_p99));
   row("idle tick", fmt::format("{:.0f} ns", f.idle_ns));
   row("resident", fmt::format("{:.0f} MiB", f.rss_mib));
-  doc.table = fmt::format("rehearsed: {} nodes, seed {}, one thread of this machine\n{}",
-                          request.nodes, request.seed, table.ToString());
+  doc.table =
+      fmt::format("rehearsed: {} nodes, seed {}, one thread of {}\n{}", request.nodes, request.seed,
+                  f.machine.empty() ? "this machine" : f.machine, table.ToString());
   doc.cases = {{"sched", "bench", Level::kPass, ""}};
   Emit(context, output, doc);
   return ExitCode::kDone;
