@@ -15,18 +15,29 @@ namespace {
 constexpr size_t kMostUses = 1u << 16;   // hosts x transports told apart
 constexpr size_t kMostRanks = 1u << 18;  // of all communicators
 
+template <class Word>
+uint64_t Load(const char* at) {
+  Word word;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
+
+// The last word overlaps the one before, so that every load has a fixed size.
 uint64_t HashOf(std::string_view text) {
   uint64_t h = 0xcbf29ce484222325ull ^ text.size();
-  size_t i = 0;
-  for (; i + 8 <= text.size(); i += 8) {
-    uint64_t word;
-    std::memcpy(&word, text.data() + i, 8);
+  const auto mix = [&](uint64_t word) {
     h = (h ^ word) * 0x9e3779b97f4a7c15ull;
     h ^= h >> 29;
+  };
+  const char* const end = text.data() + text.size();
+  if (text.size() >= 8) {
+    for (const char* at = text.data(); at + 8 < end; at += 8) mix(Load<uint64_t>(at));
+    mix(Load<uint64_t>(end - 8));
+  } else if (text.size() >= 4) {
+    mix(Load<uint32_t>(text.data()) << 32 | Load<uint32_t>(end - 4));
+  } else {
+    for (const char c : text) mix(static_cast<uint8_t>(c));
   }
-  uint64_t tail = 0;
-  std::memcpy(&tail, text.data() + i, text.size() - i);
-  h = (h ^ tail) * 0x9e3779b97f4a7c15ull;
   return h ^ (h >> 32);
 }
 
@@ -82,6 +93,12 @@ std::string Normal(std::string_view via, bool& net, bool& gdr, int& device) {
   return std::string(head);
 }
 
+// Digits at `at`; where they end, or `at` when there is none.
+size_t SkipDigits(std::string_view s, size_t at) {
+  while (at < s.size() && s[at] >= '0' && s[at] <= '9') ++at;
+  return at;
+}
+
 }  // namespace
 
 std::vector<int> Communicator::Silent() const {
@@ -103,11 +120,53 @@ bool Communicator::AllComplete() const {
          std::all_of(ranks.begin(), ranks.end(), [](const auto& r) { return r.second.complete; });
 }
 
-void JobMap::SetHost(std::string_view line, size_t nccl_at) {
-  // Most often the same host speaks again, with nothing before it.
-  if (!host_.empty() && line.size() > host_.size() && line[host_.size()] == ':' &&
-      std::memcmp(line.data(), host_.data(), host_.size()) == 0)
+// "host:pid:tid [0] NCCL", with the host where it stood in the line before: the form of nearly
+// every line, checked without looking for anything.
+bool JobMap::SameForm(std::string_view line, size_t nccl_at) {
+  const size_t begin = host_begin_;
+  if (begin >= nccl_at || (begin > 0 && line[begin - 1] != ' ')) return false;
+  const size_t length = Speaker().name.size();
+  size_t colon = begin + length;  // most often as long as the one before
+  if (length == 0 || colon >= nccl_at || line[colon] != ':') colon = line.find(':', begin);
+  if (colon == std::string_view::npos || colon == begin || colon >= nccl_at) return false;
+  size_t at = SkipDigits(line, colon + 1);
+  if (at == colon + 1 || at >= nccl_at || line[at] != ':') return false;
+  const size_t tid = at + 1;
+  at = SkipDigits(line, tid);
+  if (at == tid || at + 1 >= nccl_at || line[at] != ' ') return false;
+  if (line[at + 1] == '[') {
+    at = SkipDigits(line, at + 2);
+    if (at + 1 >= nccl_at || line[at] != ']' || line[at + 1] != ' ') return false;
+    ++at;
+  }
+  if (at + 1 != nccl_at) return false;
+  const std::string_view host = line.substr(begin, colon - begin);
+  for (const char c : host)
+    if (c == ':' || c == ' ' || c == ']' || c == '>') return false;
+  Speaks(host);
+  return true;
+}
+
+void JobMap::Speaks(std::string_view host) {
+  if (host == Speaker().name || host.empty()) return;
+  const uint64_t hash = HashOf(host);
+  const uint32_t known = host_index_.Find(hash);
+  if (known != FlatIndex::kNone) {
+    speaker_ = known;
     return;
+  }
+  if (hosts_.size() >= kMostUses) {  // the rest is told as one
+    speaker_ = 0;
+    return;
+  }
+  speaker_ = static_cast<uint32_t>(hosts_.size());
+  host_index_.Add(hash, speaker_);
+  hosts_.push_back({std::string(host), hash});
+  hosts_seen_.insert(std::string(host));
+}
+
+void JobMap::SetHost(std::string_view line, size_t nccl_at) {
+  if (SameForm(line, nccl_at)) return;
   // "host:pid:tid [0] NCCL": walk back from the mark to the word with two colons.
   size_t end = nccl_at;
   while (end > 0 && line[end - 1] == ' ') --end;
@@ -122,15 +181,11 @@ void JobMap::SetHost(std::string_view line, size_t nccl_at) {
   std::string_view word = line.substr(begin, end - begin);
   const size_t first = word.find(':');
   if (first == std::string_view::npos || first == 0) return;
+  host_begin_ = begin;
   if (const size_t tag = word.find_last_of("]>"); tag != std::string_view::npos && tag > first) {
     word.remove_prefix(tag + 1);
   }
-  const std::string_view host = word.substr(0, word.find(':'));
-  if (host == host_ || host.empty()) return;
-  host_ = host;
-  host_hash_ = HashOf(host);
-  if (hosts_seen_.size() < kMostUses && host_hashes_.insert(host_hash_).second)
-    hosts_seen_.insert(host_);
+  Speaks(word.substr(0, word.find(':')));
 }
 
 bool JobMap::Take(std::string_view line, const std::string& file, size_t number) {
@@ -179,16 +234,16 @@ bool JobMap::Take(std::string_view line, const std::string& file, size_t number)
     case 'U':
       if (const auto network = After(text, "Using network ")) {
         SetHost(line, at);
-        if (networks_.size() < kMostUses) networks_[host_] = std::string(*network);
+        if (networks_.size() < kMostUses) networks_[Speaker().name] = std::string(*network);
       }
       return false;
     case 'N':
       if (text.starts_with("NET/IB : Using ") || text.starts_with("NET/Socket : Using ")) {
         SetHost(line, at);
-        if (devices_.size() < kMostUses) devices_[host_] = Shorten(Printable(text), 400);
+        if (devices_.size() < kMostUses) devices_[Speaker().name] = Shorten(Printable(text), 400);
       } else if (text.starts_with("NCCL version ")) {
         SetHost(line, at);
-        versions_[std::string(WordAfter(text, "NCCL version "))].insert(host_);
+        versions_[std::string(WordAfter(text, "NCCL version "))].insert(Speaker().name);
       }
       return false;
     case 'A':
@@ -204,32 +259,44 @@ bool JobMap::Take(std::string_view line, const std::string& file, size_t number)
   }
 }
 
+// The last "via ": lines of a rank end in a few lengths that repeat.
+size_t JobMap::FindVia(std::string_view text) {
+  constexpr size_t kMark = 4;
+  const auto here = [&](size_t at) { return std::memcmp(text.data() + at, "via ", kMark) == 0; };
+  for (const size_t back : via_)
+    if (back >= kMark && back <= text.size() && here(text.size() - back)) return text.size() - back;
+  for (size_t at = text.size() < kMark ? 0 : text.size() - kMark + 1; at-- > 0;) {
+    if (text[at] != 'v' || !here(at)) continue;
+    via_[1] = via_[0];
+    via_[0] = text.size() - at;
+    return at;
+  }
+  return std::string_view::npos;
+}
+
 void JobMap::Edge(std::string_view text, std::string_view line, const std::string& file,
                   size_t number) {
-  const size_t via = text.find("via ");
-  if (via == std::string_view::npos || text.find("->") >= via) return;
+  const size_t via = FindVia(text);
+  if (via == std::string_view::npos) return;
   std::string_view how = text.substr(via + 4);
   while (!how.empty() && (how.back() == ' ' || how.back() == '\r')) how.remove_suffix(1);
-  const uint64_t key = HashOf(how) ^ (host_hash_ * 31);
-  if (key == last_key_ && last_use_ != nullptr) {
-    ++last_use_->edges;
+  const uint64_t key = HashOf(how) ^ (Speaker().hash * 31);
+  const uint32_t known = use_index_.Find(key);
+  if (known != FlatIndex::kNone) {
+    ++edges_[known];
     return;
   }
-  auto it = uses_.find(key);
-  if (it == uses_.end()) {
-    if (uses_.size() >= kMostUses) return;
-    TransportUse use;
-    int device = -1;
-    use.host = host_;
-    use.transport = Normal(how, use.net, use.gdr, device);
-    if (device >= 0) use.devices.insert(device);
-    use.at = {file, number};
-    use.text = Shorten(Printable(line), kTextBytes);
-    it = uses_.emplace(key, std::move(use)).first;
-  }
-  ++it->second.edges;
-  last_key_ = key;
-  last_use_ = &it->second;
+  if (uses_.size() >= kMostUses || text.find("->") >= via) return;
+  TransportUse use;
+  int device = -1;
+  use.host = Speaker().name;
+  use.transport = Normal(how, use.net, use.gdr, device);
+  if (device >= 0) use.devices.insert(device);
+  use.at = {file, number};
+  use.text = Shorten(Printable(line), kTextBytes);
+  use_index_.Add(key, static_cast<uint32_t>(uses_.size()));
+  uses_.push_back(std::move(use));
+  edges_.push_back(1);
 }
 
 void JobMap::Init(std::string_view text, std::string_view line, const std::string& file,
@@ -250,7 +317,7 @@ void JobMap::Init(std::string_view text, std::string_view line, const std::strin
   JobRank& r = comm.ranks[rank];
   r.rank = rank;
   r.nranks = nranks;
-  r.host = host_;
+  r.host = Speaker().name;
   r.comm = id;
   r.cuda_device = IntAfter(text, "cudaDev ");
   if (const auto bus = WordAfter(text, "busId "); !bus.empty()) r.bus_id = bus;
@@ -277,7 +344,9 @@ const Communicator* JobMap::Largest() const {
 
 std::vector<TransportUse> JobMap::Transports() const {
   std::map<std::tuple<std::string, std::string, bool>, TransportUse> merged;
-  for (const auto& [key, use] : uses_) {
+  for (size_t i = 0; i < uses_.size(); ++i) {
+    TransportUse use = uses_[i];
+    use.edges = edges_[i];
     auto [it, fresh] = merged.try_emplace({use.host, use.transport, use.gdr}, use);
     if (fresh) continue;
     it->second.edges += use.edges;

@@ -11,11 +11,10 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "diagnose/fact.h"
+#include "diagnose/flat_index.h"
 
 namespace muster::diagnose {
 
@@ -72,21 +71,32 @@ class JobMap {
   void Edge(std::string_view text, std::string_view line, const std::string& file, size_t number);
   void Init(std::string_view text, std::string_view line, const std::string& file, size_t number);
   void SetHost(std::string_view line, size_t nccl_at);
+  bool SameForm(std::string_view line, size_t nccl_at);
+  void Speaks(std::string_view host);
+  size_t FindVia(std::string_view text);
+
+  struct Host {
+    std::string name;
+    uint64_t hash = 0;
+  };
+  const Host& Speaker() const { return hosts_[speaker_]; }
 
   std::map<std::string, Communicator> comms_;
-  std::unordered_map<uint64_t, TransportUse> uses_;
+  std::vector<TransportUse> uses_;  // without their count
+  std::vector<uint64_t> edges_;     // of each use, side by side: the only thing a line writes
+  FlatIndex use_index_;             // by the hashes of the host and of what stands behind "via"
   std::map<std::string, std::set<std::string>> versions_;  // version -> hosts
   std::map<std::string, std::string> devices_, networks_;
   std::map<std::string, uint64_t> algorithms_;
   std::set<std::string> hosts_seen_;
-  std::unordered_set<uint64_t> host_hashes_;
-  std::string host_;  // of the line being read
-  uint64_t host_hash_ = 0;
-  size_t guess_ = 0;  // where "NCCL " stood in the line before
+  std::vector<Host> hosts_ = std::vector<Host>(1);  // the first: no host was named
+  FlatIndex host_index_;
+  uint32_t speaker_ = 0;    // number of the host of the line being read
+  size_t guess_ = 0;        // where "NCCL " stood in the line before
+  size_t host_begin_ = 0;   // where its host began
+  size_t via_[2] = {0, 0};  // how far from the end "via " stood in the two lines before
   uint64_t lines_ = 0;
   size_t order_ = 0;
-  uint64_t last_key_ = 0;
-  TransportUse* last_use_ = nullptr;
 };
 
 }  // namespace muster::diagnose

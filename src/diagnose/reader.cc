@@ -43,16 +43,21 @@ bool LostItsKey(std::string_view line) {
   size_t at = line.find_first_not_of(" \t");
   if (at == std::string_view::npos) return false;
   if (Contains(line, "kernel: : ")) return true;
-  if (line[at] == '[') {  // a time of the kernel
+  if (line[at] == '[') {  // a time, as the kernel and dmesg -T print it
     const size_t end = line.find(']', at);
-    if (end == std::string_view::npos || end + 2 >= line.size()) return false;
-    if (line.substr(at + 1, end - at - 1).find_first_not_of(" 0123456789.") !=
-        std::string_view::npos)
-      return false;
+    if (end == std::string_view::npos || end + 2 >= line.size() || end == at + 1) return false;
+    if (line[end - 1] < '0' || line[end - 1] > '9') return false;
     at = end + 2;
   }
   return line[at] == ':' && at + 1 < line.size() &&
          std::string_view(" \t.").find(line[at + 1]) != std::string_view::npos;
+}
+
+// "}," or "\"Health\": \"OK\"," where no document is open: its beginning was lost or moved.
+bool PieceOfJson(std::string_view line) {
+  const std::string_view text = Trim(line);
+  if (text == "}" || text == "]" || text == "}," || text == "],") return true;
+  return text.starts_with('"') && Contains(text, "\": ");
 }
 
 // Do two lines stand in one table? Rows above the heading mean that lines changed places.
@@ -252,6 +257,9 @@ void Reader::State::Line(std::string_view line) {
     Hits(line);
     return;
   }
+  if (kind == nullptr && PieceOfJson(line))
+    AddDamage({file, number, "", heading_host, false}, evidence.facts,
+              "a piece of JSON outside of a document");
   if (kind != nullptr) {
     if (!kind->belongs(line)) {
       CloseSection(false);

@@ -74,7 +74,8 @@ std::string FindingText(const Context& context, const Finding& f, size_t number)
   }
   for (const std::string& against : f.against) text += fmt::format("   against: {}\n", against);
   text += fmt::format("   settles it: {}\n   next: {}\n", f.cause->settle, Printable(f.next));
-  if (!f.cause->runbook.empty()) text += fmt::format("   runbook: muster runbook show {}\n", f.cause->runbook);
+  if (!f.cause->runbook.empty())
+    text += fmt::format("   runbook: muster runbook show {}\n", f.cause->runbook);
   return text;
 }
 
