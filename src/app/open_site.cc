@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "app/bringup.h"
+#include "app/site_actuator.h"
 #include "app/site_endpoints.h"
 #include "backend/host/host_jobs.h"
 #include "backend/host/host_site.h"
@@ -35,6 +36,16 @@ Status OpenLab(SiteContext& context, const OpenOptions& options) {
   return {};
 }
 
+Status OpenHosts(SiteContext& context) {
+  const std::string& folder = context.paths.folder;
+  context.hosts = std::make_unique<host::HostSite>(context.site(), folder, context.world);
+  context.jobs = std::make_unique<host::HostJobs>(context.site(), folder, context.world);
+  context.endpoints = std::make_unique<NamedEndpoint>(context.site());
+  TRY(context.actuator,
+      MakeSiteActuator(context.site(), *context.hosts, context.world, folder, context.paths.state));
+  return {};
+}
+
 // Our own small job runs where this binary is: on this machine.
 std::vector<std::string> OwnTraining(const SiteContext& context, const OpenOptions& options) {
   if (context.site().kind == SiteKind::kLab) return {"muster-train"};
@@ -51,7 +62,7 @@ std::vector<std::string> OwnTraining(const SiteContext& context, const OpenOptio
 Status CheckGpus(const Site& site) {
   const bool meant = std::all_of(site.cluster.nodes.begin(), site.cluster.nodes.end(),
                                  [](const Node& n) { return n.family == GpuFamily::kNone; });
-  if (site.kind != SiteKind::kHost || site.cluster.GpuCount() > 0 || meant) return {};
+  if (site.kind == SiteKind::kLab || site.cluster.GpuCount() > 0 || meant) return {};
   return Fail(Code::kInvalid,
               fmt::format("site {} has no GPUs: expected gpus: 1 or more on some node, or "
                           "gpu_family: none on every node",
@@ -88,11 +99,9 @@ Result<SiteContext> OpenSite(const std::string& site_file, World world,
       TRY_VOID(OpenLab(context, options));
       break;
     case SiteKind::kHost:
-      context.hosts = std::make_unique<host::HostSite>(context.site(), context.paths.folder, world);
-      context.jobs = std::make_unique<host::HostJobs>(context.site(), context.paths.folder, world);
-      context.endpoints = std::make_unique<NamedEndpoint>(context.site());
-      break;
     case SiteKind::kKubernetes:
+      TRY_VOID(OpenHosts(context));
+      break;
     case SiteKind::kSlurm:
       return Fail(Code::kInvalid, fmt::format("a site of type {} cannot be opened by this binary",
                                               ToString(context.site().kind)));

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "app/site_acting.h"
 #include "app/site_cluster.h"
 #include "base/digest.h"
 #include "base/strings.h"
@@ -36,6 +37,7 @@ class SiteReader {
     ReadThresholds();
     ReadScopes();
     ReadActs();
+    ReadActing(reader_, site_, findings_);
     reader_.Done();
     FindPlaceholders(root, file_, findings_);
     if (site_.kind == SiteKind::kLab && site_.lab_dir.empty()) site_.lab_dir = "lab";
@@ -58,8 +60,10 @@ class SiteReader {
       site_.kind = SiteKind::kLab;
     } else if (type == "host") {
       site_.kind = SiteKind::kHost;
+    } else if (type == "kubernetes") {
+      site_.kind = SiteKind::kKubernetes;
     } else if (!type.empty()) {
-      reader_.Say(fmt::format("type: \"{}\" is not known, expected lab or host", type));
+      reader_.Say(fmt::format("type: \"{}\" is not known, expected lab, host or kubernetes", type));
     }
   }
 

@@ -119,9 +119,14 @@ Looked SiteLooker::LookAt(SiteContext& site, const Check& check, const Subject& 
     case Check::Form::kBuiltin:
       if (check.builtin == "lights_out" && site.actuator != nullptr) {
         const auto can = site.actuator->Can();
-        const bool yes = std::find(can.begin(), can.end(), ActKind::kPowerCycle) != can.end();
-        return {yes ? Level::kPass : Level::kFail,
-                yes ? "its power can be switched from beside it" : "no way to switch its power",
+        if (std::find(can.begin(), can.end(), ActKind::kPowerCycle) == can.end())
+          return {Level::kFail, "no way to switch its power", ""};
+        // Of this very node, now: a controller that does not answer is no way out.
+        const auto power =
+            site.actuator->Before({ActKind::kPowerCycle, NodeSubject(std::string(on.Host())), {}});
+        return {power.ok() ? Level::kPass : Level::kFail,
+                power.ok() ? "its power can be switched from beside it"
+                           : "no way to switch its power: " + power.error().ToString(),
                 ""};
       }
       return Unknown("not looked at here: " + check.builtin);

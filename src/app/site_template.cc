@@ -193,6 +193,15 @@ ssh: {}
 #  identity_file: ~/.ssh/cluster
 #  config: ./ssh_config
 
+# What runbooks may do to the hosts (muster runbook, muster node). Looking needs none of it.
+# sudo: true                  # acts run through `sudo -n`; otherwise the login is root's
+# bmcs:                       # who switches a node's power; passwords are named, never written here
+#   - {nodes: [gpu-*], address: "https://bmc-{node}.example", user: ops, password: "env:BMC_PASSWORD"}
+#   - {nodes: [old-01], protocol: ipmi, address: 10.0.1.9, user: ADMIN, password: "file:./bmc-secret"}
+# kubernetes: {kubeconfig: ./kubeconfig, context: prod}   # where an API server places the work: it cordons and drains
+# packages:                   # what a version is made of, for apt
+#   driver: ["cuda-drivers-570={value}-1"]
+
 cluster:
 )";
   if (!input.driver_version.empty())

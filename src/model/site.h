@@ -76,6 +76,26 @@ struct InferenceTarget {
   double goodput_min = 0.99;
 };
 
+// The management controller beside one node, as the site names it.
+struct BmcEndpoint {
+  enum class Protocol { kRedfish, kIpmi };
+  Protocol protocol = Protocol::kRedfish;
+  std::string address;             // "https://bmc-07" (Redfish), "bmc-07" (IPMI)
+  std::string user;                // in the clear; who it is, is no secret
+  std::string password;            // "env:NAME" or "file:/path"; never the password itself
+  std::string system;              // Redfish: id or name of the system; empty = the only one
+  std::string ca_file;             // Redfish: PEM to believe instead of the system's authorities
+  std::string unverified_because;  // Redfish: why certificates are not checked; empty = they are
+  int port = 623;                  // IPMI
+  int cipher_suite = 17;           // IPMI
+};
+
+// The API server that places work on the site's nodes.
+struct KubernetesTarget {
+  std::string kubeconfig;  // empty = as kubectl finds it
+  std::string context;     // empty = the current one
+};
+
 // A scope is a named subset that is brought up on its own: a pair, a pool, an
 // island.
 struct Scope {
@@ -104,7 +124,13 @@ struct Site {
   InferenceTarget inference;
   Duration window = std::chrono::seconds(2);  // between the two readings of counters
   std::map<std::string, std::string> pins;    // image and chart digests, versions, resource keys
-  std::map<std::string, std::string> ssh;  // host sites: "user", "port", "identity_file", "config"
+  std::map<std::string, std::string> ssh;   // host sites: "user", "port", "identity_file", "config"
+  std::map<std::string, BmcEndpoint> bmcs;  // by node; a node without one is not there
+  std::optional<KubernetesTarget> kubernetes;  // who cordons and drains; nothing = the host itself
+  bool sudo = false;                           // acts on hosts go through `sudo -n`
+  // What `packages` means by "driver", "fabric_manager", "gsp", "kernel", "set NAME": apt packages
+  // with their versions, "cuda-drivers-570={value}-1".
+  std::map<std::string, std::vector<std::string>> packages;
 
   // What criteria may ask with applies_when: "lab", "host", "infiniband",
   // "roce", "multi_node", "nvlink", "gpus", "nvidia", "amd", "facility",

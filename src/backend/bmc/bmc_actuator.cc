@@ -39,8 +39,8 @@ Result<Booted> AskHost(Hosts& hosts, std::string_view node) {
 }  // namespace
 
 BmcActuator::BmcActuator(std::map<std::string, std::unique_ptr<Bmc>> bmcs, Hosts& hosts,
-                         Clock& clock)
-    : hosts_(hosts), clock_(clock) {
+                         Clock& clock, std::vector<std::shared_ptr<Http>> keep)
+    : keep_(std::move(keep)), hosts_(hosts), clock_(clock) {
   for (auto& [node, bmc] : bmcs) bmcs_.emplace(node, std::move(bmc));
 }
 

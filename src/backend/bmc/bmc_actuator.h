@@ -10,6 +10,7 @@
 #include "backend/bmc/bmc.h"
 #include "backend/hosts.h"
 #include "world/clock.h"
+#include "world/http.h"
 
 namespace muster::bmc {
 
@@ -17,8 +18,9 @@ namespace muster::bmc {
 // controller names another time of its last reset; a controller's "accepted" shows nothing.
 class BmcActuator final : public Actuator {
  public:
-  // `bmcs`: by node. `hosts` and `clock` are borrowed.
-  BmcActuator(std::map<std::string, std::unique_ptr<Bmc>> bmcs, Hosts& hosts, Clock& clock);
+  // `bmcs`: by node. `hosts` and `clock` are borrowed. `keep`: what the controllers borrow.
+  BmcActuator(std::map<std::string, std::unique_ptr<Bmc>> bmcs, Hosts& hosts, Clock& clock,
+              std::vector<std::shared_ptr<Http>> keep = {});
 
   Origin origin() const override { return hosts_.origin(); }
   std::vector<ActKind> Can() const override;
@@ -39,6 +41,7 @@ class BmcActuator final : public Actuator {
  private:
   ProbeResult ProbePower(const Order& order);
 
+  std::vector<std::shared_ptr<Http>> keep_;  // outlives the controllers
   std::map<std::string, std::unique_ptr<Bmc>, std::less<>> bmcs_;
   Hosts& hosts_;
   Clock& clock_;

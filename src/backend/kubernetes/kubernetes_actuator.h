@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backend/actuator.h"
+#include "backend/lease_text.h"
 #include "kube/client.h"
 #include "kube/core.h"
 
@@ -67,9 +68,5 @@ class KubernetesActuator final : public Actuator {
   kube::Client& client_;
   const Options options_;
 };
-
-// As it stands on the Node. kParse for text that we did not write.
-std::string WriteLease(const Lease& lease);
-Result<Lease> ReadLease(std::string_view json);
 
 }  // namespace muster::kubernetes

@@ -254,6 +254,22 @@ bool MayMatter(std::string_view line) {
   return false;
 }
 
+// Only where it stands at the beginning of a message: a text that somebody else may choose (the
+// name of a device that was plugged in, of a process) comes behind a colon.
+void ReadResetMark(std::string_view line, std::vector<Event>& events) {
+  const size_t at = line.find(kResetMark);
+  if (at == std::string_view::npos || Contains(line.substr(0, at), ": ")) return;
+  for (const std::string_view address : Split(line.substr(at + kResetMark.size()), ';')) {
+    Event event;
+    event.kind = EventKind::kGpuReset;
+    ReadAddress(address, event);
+    if (event.pci.empty()) continue;
+    ReadStamp(line, event);
+    event.line = Shorten(Printable(Trim(line)), 200);
+    events.push_back(std::move(event));
+  }
+}
+
 // The driver spreads "The NVIDIA GPU <address> ... has fallen off the bus" over several lines; the
 // address is in the first.
 void JoinFallenOff(std::string_view line, std::string& pending, Event& event) {
@@ -286,6 +302,8 @@ std::string_view ToString(EventKind kind) {
       return "peermem";
     case EventKind::kNcclCrash:
       return "nccl crash";
+    case EventKind::kGpuReset:
+      return "gpu reset";
   }
   return "?";
 }
@@ -318,6 +336,10 @@ KernelLog ParseKernelLog(std::string_view text) {
     if (Trim(line).empty()) continue;
     ++log.lines;
     if (!log.from_boot && log.lines < 64 && Contains(line, "Linux version ")) log.from_boot = true;
+    if (Contains(line, kResetMark)) {
+      ReadResetMark(line, log.events);
+      continue;
+    }
     if (!MayMatter(line)) continue;
     Event event;
     const bool found = ReadEvent(line, event);

@@ -24,6 +24,7 @@ enum class EventKind {
   kOutOfMemory,  // the kernel killed a process
   kPeermem,      // nvidia-peermem complained
   kNcclCrash,    // a segfault in libnccl
+  kGpuReset,     // our own mark: "muster: gpu reset done: 00000000:1B:00.0"; one event for each GPU
 };
 std::string_view ToString(EventKind kind);
 
@@ -58,6 +59,10 @@ struct KernelLog {
 
 // Never fails: what is no event is skipped. Continuation lines of an SXid are not counted again.
 KernelLog ParseKernelLog(std::string_view text);
+
+// What an act that has reset GPUs leaves in the kernel log (root alone may write there), with their
+// addresses joined by ';'. What the log says of them before it, the reset has cleared.
+inline constexpr std::string_view kResetMark = "muster: gpu reset done: ";
 
 // Domain, bus and device of an address as one number (the kernel leaves the function out), or
 // nothing. "00000000:1B:00.0" and "0000:1b:00" are the same slot.

@@ -255,6 +255,36 @@ TEST(XidFactsTest, LostGpuWithoutXidCountsAs79) {
             "1 of 79");
 }
 
+TEST(XidFactsTest, WhatAResetClearedIsNotCountedAndWhatCameLaterIs) {
+  const std::string xid = "NVRM: Xid (PCI:0000:43:00): 119, x\n";
+  const std::string fallen = "NVRM: GPU 0000:43:00.0: GPU has fallen off the bus.\n";
+  const std::string mark = "muster: gpu reset done: 00000000:43:00.0\n";
+  const std::string boot = kBoot;
+  EXPECT_EQ(Said(Whole(boot + xid + fallen + mark), "n1/gpu1"), "0 of 0");
+  EXPECT_EQ(Said(Whole(boot + xid + mark + xid), "n1/gpu1"), "1 of 119");
+  EXPECT_EQ(Said(Whole(boot + mark + fallen), "n1/gpu1"), "1 of 79");
+  // With the stamps of dmesg and of journalctl.
+  for (const char* stamp : {"[  100.5] ", "2026-11-20T00:00:00,000000+00:00 ",
+                            "2026-11-20T00:00:00+0000 n1 ", "<12>", "4,1339,5140900,-;"})
+    EXPECT_EQ(Said(Whole(boot + xid + stamp + mark), "n1/gpu1"), "0 of 0") << stamp;
+  // Several at once; another GPU's reset clears nothing of this one.
+  EXPECT_EQ(Said(Whole(boot + xid + "muster: gpu reset done: 00000000:1B:00.0;00000000:43:00.0\n"),
+                 "n1/gpu1"),
+            "0 of 0");
+  EXPECT_EQ(Said(Whole(boot + xid + "muster: gpu reset done: 00000000:1B:00.0\n"), "n1/gpu1"),
+            "1 of 119");
+}
+
+TEST(XidFactsTest, AResetThatIsNotOursToBelieveClearsNothing) {
+  const std::string xid = "NVRM: Xid (PCI:0000:43:00): 119, x\n";
+  for (const char* line :
+       {"usb 1-1: Product: muster: gpu reset done: 00000000:43:00.0\n",
+        "muster: gpu reset done: \n", "muster: gpu reset done: all\n",
+        "muster: gpu reset begun: 00000000:43:00.0\n", "muster: gpu reset done: 00000000:43\n",
+        "kernel: x: muster: gpu reset done: 00000000:43:00.0\n"})
+    EXPECT_EQ(Said(Whole(std::string(kBoot) + xid + line), "n1/gpu1"), "1 of 119") << line;
+}
+
 TEST(XidFactsTest, FatalXidOfAnUnlistedGpuIsToldOfTheNode) {
   const std::string text = Whole(
       std::string(kBoot) + "NVRM: Xid (PCI:0000:5d:00): 79, x\n",

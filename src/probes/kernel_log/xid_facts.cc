@@ -72,6 +72,7 @@ struct GpuXids {
   std::string unknown_line;
   std::optional<int> recovery;  // of the last Xid 154
   std::string recovery_line;
+  bool was_reset = false;
 };
 
 void Count(GpuXids& gpu, int code, const std::string& line) {
@@ -94,14 +95,33 @@ void Note(GpuXids& gpu, const Event& event) {
   }
 }
 
+// What stands in the log before a GPU's last reset is over. An event without an address is nobody's
+// to clear.
+std::vector<Event> SinceReset(const std::vector<Event>& events,
+                              std::map<uint64_t, GpuXids>& of_slot) {
+  std::map<uint64_t, size_t> last;
+  for (size_t i = 0; i < events.size(); ++i) {
+    if (events[i].kind == EventKind::kGpuReset) last[events[i].pci_key] = i;
+  }
+  for (const auto& [slot, at] : last) of_slot[slot].was_reset = true;
+  std::vector<Event> left;
+  for (size_t i = 0; i < events.size(); ++i) {
+    const auto reset = last.find(events[i].pci_key);
+    const bool over = !events[i].pci.empty() && reset != last.end() && i <= reset->second;
+    if (!over) left.push_back(events[i]);
+  }
+  return left;
+}
+
 std::map<uint64_t, GpuXids> CountXids(const KernelLog& log) {
   std::map<uint64_t, GpuXids> of_slot;
-  for (const Event& event : log.events)
+  const std::vector<Event> events = SinceReset(log.events, of_slot);
+  for (const Event& event : events)
     if (event.kind == EventKind::kXid) Note(of_slot[event.pci_key], event);
   // A lost GPU may have no Xid 79 at all; where it has one, the plain message only repeats it.
-  for (const Event& event : log.events) {
+  for (const Event& event : events) {
     if (event.kind != EventKind::kFallenOff) continue;
-    const bool counted = std::any_of(log.events.begin(), log.events.end(), [&](const Event& other) {
+    const bool counted = std::any_of(events.begin(), events.end(), [&](const Event& other) {
       return other.kind == EventKind::kXid && other.code == 79 &&
              (other.pci_key == event.pci_key || event.pci.empty());
     });
@@ -116,7 +136,9 @@ std::map<uint64_t, GpuXids> CountXids(const KernelLog& log) {
 }
 
 void AddBoth(ObservationBuilder& out, const Subject& gpu, const GpuXids& xids) {
-  const std::string line = xids.fatal > 0 ? xids.line : std::string("no fatal Xid since boot");
+  const std::string line = xids.fatal > 0   ? xids.line
+                           : xids.was_reset ? std::string("no fatal Xid since its reset")
+                                            : std::string("no fatal Xid since boot");
   out.Add(gpu, kFacts[0], xids.fatal, Unit::kCount, line);
   out.Add(gpu, kFacts[1], static_cast<int64_t>(xids.last), Unit::kCount, line);
 }

@@ -1,11 +1,11 @@
-// The lease as an annotation.
+#include "backend/lease_text.h"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "backend/kubernetes/kubernetes_actuator.h"
 #include "base/strings.h"
 
-namespace muster::kubernetes {
+namespace muster {
 
 std::string WriteLease(const Lease& lease) {
   return nlohmann::json{{"owner", lease.owner},
@@ -42,4 +42,4 @@ Result<Lease> ReadLease(std::string_view text) {
   return lease;
 }
 
-}  // namespace muster::kubernetes
+}  // namespace muster

@@ -1,0 +1,60 @@
+#include "app/site_actuator.h"
+
+#include <cstdlib>
+#include <utility>
+
+#include "backend/bmc/bmc_site.h"
+#include "backend/composed_actuator.h"
+#include "backend/host/host_actuator.h"
+#include "backend/kubernetes/kubernetes_actuator.h"
+#include "kube/connection.h"
+
+namespace muster {
+
+namespace {
+
+std::string FromFolder(const std::string& folder, const std::string& path) {
+  return path.empty() || path[0] == '/' || folder.empty() ? path : folder + "/" + path;
+}
+
+std::optional<std::string> Variable(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+// The connection and its actuator live and end together.
+struct ClusterActuator {
+  kube::Connection connection;
+  kubernetes::KubernetesActuator actuator;
+  ClusterActuator(const World& world, const kube::ClusterConfig& config)
+      : connection(world, config), actuator(connection.client()) {}
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Actuator>> MakeSiteActuator(const Site& site, Hosts& hosts, World world,
+                                                   const std::string& site_folder,
+                                                   const std::string& state_folder) {
+  ActuatorParts parts;
+  parts.host = std::make_shared<host::HostActuator>(
+      site, hosts,
+      host::HostActuatorOptions{.keeps_holds = !site.kubernetes.has_value(), .wait_s = 20});
+  if (site.kubernetes) {
+    TRY(const kube::ClusterConfig config,
+        kube::FindCluster(world.files, kube::ClusterEnvironment(),
+                          FromFolder(site_folder, site.kubernetes->kubeconfig),
+                          site.kubernetes->context));
+    auto cluster = std::make_shared<ClusterActuator>(world, config);
+    parts.scheduler = std::shared_ptr<Actuator>(cluster, &cluster->actuator);
+  } else {
+    parts.scheduler = parts.host;
+    parts.memory = std::make_unique<HoldMemory>(world, state_folder + "/holds");
+  }
+  if (!site.bmcs.empty()) {
+    TRY(auto power, bmc::MakeBmcActuator(site, site_folder, hosts, world, Variable));
+    parts.power = std::move(power);
+  }
+  return std::make_unique<ComposedActuator>(std::move(parts));
+}
+
+}  // namespace muster

@@ -1,0 +1,16 @@
+// A lease as text, the same wherever it stands: in an annotation of a Node, in a file of a host.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "backend/actuator.h"
+
+namespace muster {
+
+// One line of JSON.
+std::string WriteLease(const Lease& lease);
+// kParse for text that we did not write.
+Result<Lease> ReadLease(std::string_view json);
+
+}  // namespace muster

@@ -1,0 +1,274 @@
+#!/usr/bin/env bash
+# A site of real hosts, acted on by the real binary: `muster runbook` and `muster node` over a real sshd, with the power of the chassis
+# switched through ipmi_sim and sushy-tools' Redfish emulator, and cordons kept by a real API server where one was built.
+# What the hosts' tools print is rehearsed: looks are the lab's tools (`muster lab exec`), acts are tests/host_tools/standin.py.
+# Each host is an sshd in a mount namespace of its own, whose boot id is a file that a reboot or a power cycle replaces.
+# Usage: run.sh [BUILD_FOLDER]. PASS, FAIL and SKIP lines; the last line counts.
+set -u
+top=$(cd "$(dirname "$0")/../../.." && pwd)
+build=${1:-${MUSTER_BUILD:-$top/build/dev}}
+muster=$build/muster
+[ -x "$muster" ] || muster=$(find "$build" -name muster -type f -perm -u+x 2>/dev/null | head -1)
+passed=0 failed=0 skipped=0
+pass() { echo "PASS hosts_$1"; passed=$((passed + 1)); }
+fail() { echo "FAIL hosts_$1: $2"; failed=$((failed + 1)); }
+skip() { if [ "${CI:-}" = true ]; then fail "$1" "$2"; else echo "SKIP hosts_$1: $2"; skipped=$((skipped + 1)); fi; }
+finish() { echo "$passed passed, $failed failed, $skipped skipped"; [ $failed -eq 0 ]; exit $?; }
+[ -n "$muster" ] && [ -x "$muster" ] || { fail binary "no muster in $build"; finish; }
+sshd=$(PATH=$PATH:/usr/sbin command -v sshd || true)
+[ -n "$sshd" ] && command -v ssh-keygen >/dev/null || { skip sshd "openssh-server is not installed"; finish; }
+command -v ipmi_sim >/dev/null && command -v ipmitool >/dev/null || { skip ipmi "Debian packages openipmi and ipmitool are not installed"; finish; }
+if [ "${MUSTER_ALONE:-}" != yes ]; then
+  # One that can neither hide its boot id nor be alone on its loopback would touch this machine.
+  unshare -n -m true 2>/dev/null || { skip namespaces "no namespaces may be made here"; finish; }
+  MUSTER_ALONE=yes exec unshare -n -m bash -c 'ip link set lo up && exec "$0" "$@"' "$0" "$@"
+fi
+work=$(mktemp -d "${TMPDIR:-/tmp}/muster-hosts.XXXXXX")
+pids=()
+stop() {
+  for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null; done
+  [ -z "${kubernetes:-}" ] || "$top/tests/kubernetes/down.sh" "$work/kubernetes" --wipe
+  rm -rf "$work"
+}
+trap stop EXIT
+cd "$work" || exit 1
+[ "$(id -u)" -ne 0 ] || mkdir -p -m 755 /run/sshd
+waits() { local n; for n in $(seq 120); do "$@" >/dev/null 2>&1 && return; sleep 0.25; done; return 1; }
+is() { if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "'$2' and not '$3'"; fi; }
+says() { if grep -Eq "$3" "$2"; then pass "$1"; else fail "$1" "no line of $2 matches '$3': $(tail -4 "$2" | tr '\n' ';' | cut -c1-500)"; fi; }
+
+# ---- the hosts
+"$muster" lab create --out "$work/lab.yaml" --spec nodes=2,gpus=2,numa=1,rails=0,leaves=0,spines=0,rate=400 >lab.log 2>&1 || { fail lab "$(tail -1 lab.log)"; finish; }
+lab=$work/lab.yaml
+for key in host user; do ssh-keygen -q -t ed25519 -N '' -C muster-test -f "$work/$key"; done
+cp user.pub authorized_keys
+: >known_hosts
+host() { # host NODE PORT: its tools and its sshd
+  local h=$work/$1 tool; mkdir -p "$h/bin"
+  cat /proc/sys/kernel/random/uuid >"$h/boot_id"; : >"$h/kmsg"
+  cat >"$h/look" <<L
+#!/bin/sh
+# What the lab's model of this host prints.
+exec "$muster" lab exec $1 --site "$lab" -- "\$@"
+L
+  cat >"$h/act" <<A
+#!/bin/sh
+exec python3 "$top/tests/host_tools/standin.py" "\$@"
+A
+  # What a reset or a boot mends in the lab, and what the kernel log keeps of it.
+  cat >"$h/bin/nvidia-smi" <<N
+#!/bin/sh
+case "\$*" in
+  *--gpu-reset*)
+    "$h/look" journalctl -k -b --no-pager -o short-iso >"$h/kept.log"
+    "$h/act" nvidia-smi "\$@" || exit \$?
+    for f in xid_119 xid_95; do "$muster" lab heal \$f --site "$lab" >/dev/null 2>&1; done; exit 0;;
+  *persistence_mode,power.limit*|*--query-compute-apps*) exec "$h/act" nvidia-smi "\$@";;
+esac
+exec "$h/look" nvidia-smi "\$@"
+N
+  cat >"$h/bin/journalctl" <<J
+#!/bin/sh
+if [ -e "$h/kept.log" ]; then cat "$h/kept.log"; else "$h/look" journalctl "\$@"; fi
+while read -r l; do echo "2026-11-21T00:00:00+0000 $1 \$l"; done <"$h/kmsg"
+J
+  cat >"$h/booted" <<B
+#!/bin/sh
+# Another boot: another id, an empty kernel log, and what a boot mends. BY is reboot or power.
+cat /proc/sys/kernel/random/uuid >"$h/boot_id"; : >"$h/kmsg"; rm -f "$h/kept.log"; echo "\$1" >>"$h/boots"
+for f in xid_119 xid_95; do "$muster" lab heal \$f --site "$lab" >/dev/null 2>&1; done
+[ "\$1" != power ] || "$muster" lab heal xid_79 --site "$lab" >/dev/null 2>&1
+exit 0
+B
+  cat >"$h/bin/systemctl" <<S
+#!/bin/sh
+case "\$1" in
+  reboot) exec "$h/booted" reboot;;
+  is-active) exec "$h/look" systemctl "\$@";;
+esac
+exec "$h/act" systemctl "\$@"
+S
+  for tool in dmesg dcgmi modinfo ofed_info ibstat lspci nvcc; do printf '#!/bin/sh\nexec "%s" %s "$@"\n' "$h/look" $tool >"$h/bin/$tool"; done
+  chmod +x "$h/look" "$h/act" "$h/booted" "$h"/bin/*
+  python3 - "$h/state.json" "$("$muster" lab exec "$1" --site "$lab" -- nvidia-smi --query-gpu=index,pci.bus_id --format=csv,noheader)" <<'P'
+import json, sys
+gpus = []
+for line in sys.argv[2].splitlines():
+    index, bus = (c.strip() for c in line.split(","))
+    gpus.append({"index": index, "bus": bus, "uuid": "GPU-" + index, "persistence": "Enabled", "power": "700.00", "ecc": "Enabled", "mig": "Disabled",
+                 "errors": "0", "driver": "570.211.01", "instances": []})
+json.dump({"gpus": gpus, "jobs": [], "units": {"nvidia-dcgm": {"state": "active", "id": "a1"}}, "modules": {"nvidia": 7}, "packages": {},
+           "mirror": {}}, open(sys.argv[1], "w"))
+P
+  cat >"$h/sshd_config" <<C
+Port $2
+ListenAddress 127.0.0.1
+HostKey $work/host
+PidFile none
+AuthorizedKeysFile $work/authorized_keys
+StrictModes no
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+PermitRootLogin prohibit-password
+UsePAM no
+MaxStartups 100
+SetEnv HOME=$work PATH=$h/bin:/usr/bin:/bin MUSTER_STANDIN=$h MUSTER_STATE_DIR=$h/state MUSTER_KMSG=$h/kmsg
+C
+  unshare -m sh -c "mount --bind '$h/boot_id' /proc/sys/kernel/random/boot_id && exec '$sshd' -D -e -f '$h/sshd_config'" 2>"$h/sshd.log" &
+  pids+=($!)
+  waits sh -c "exec 3<>/dev/tcp/127.0.0.1/$2" || waits bash -c "exec 3<>/dev/tcp/127.0.0.1/$2" || { fail "sshd_of_$1" "$(tail -1 "$h/sshd.log")"; finish; }
+  echo "[127.0.0.1]:$2 $(cut -d' ' -f1,2 "$work/host.pub")" >>known_hosts
+}
+nodes=($("$muster" node list --site "$lab" -o json | python3 -c 'import json,sys; print(*(n["node"] for n in json.load(sys.stdin)["nodes"]))'))
+a=${nodes[0]} b=${nodes[1]}
+mount --make-rprivate / 2>/dev/null
+host "$a" 20022
+host "$b" 20023
+cat >ssh_config <<C
+Host $a
+  Port 20022
+Host $b
+  Port 20023
+Host *
+  HostName 127.0.0.1
+  User $(id -un)
+  IdentityFile $work/user
+  IdentitiesOnly yes
+  IdentityAgent none
+  UserKnownHostsFile $work/known_hosts
+  GlobalKnownHostsFile /dev/null
+C
+
+# ---- the controllers: IPMI of the first node (it cuts the power of the played host), Redfish of the second
+cat >chassis.sh <<C
+#!/bin/sh
+# ipmi_sim calls it with: MC get|set power|reset [VALUE]
+while [ \$# -gt 0 ]; do
+  case "\$1" in
+    get) echo "power:\$(cat "$work/power")"; exit 0;;
+    set) shift
+      case "\$1" in
+        power) if [ "\$2" = 1 ] && [ "\$(cat "$work/power")" = 0 ]; then "$work/$a/booted" power; fi; echo "\$2" >"$work/power";;
+        reset) "$work/$a/booted" power;;
+      esac
+      exit 0;;
+  esac
+  shift
+done
+C
+chmod +x chassis.sh; echo 1 >power; mkdir -p sim
+cat >lan.conf <<C
+name "bmc1"
+set_working_mc 0x20
+startlan 1
+addr 127.0.0.1 9623
+priv_limit admin
+allowed_auths_callback none md2 md5 straight
+allowed_auths_user none md2 md5 straight
+allowed_auths_operator none md2 md5 straight
+allowed_auths_admin none md2 md5 straight
+guid a123456789abcdefa123456789abcdef
+endlan
+chassis_control "$work/chassis.sh"
+startnow false
+user 1 true "" "test" user 10 none md2 md5 straight
+user 2 true "ADMIN" "sim-secret" admin 10 none md2 md5 straight
+C
+printf '%s\n' 'mc_setbmc 0x20' 'mc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02 persist_sdr' 'sel_enable 0x20 1000 0x0a' \
+  'sensor_add 0x20 0 1 1 1' 'mc_enable 0x20' >bmc.emu
+ipmi_sim -c lan.conf -f bmc.emu -s sim -d -n >sim.log 2>&1 < <(sleep 1200) & pids+=($!)
+waits sh -c 'ss -Hulpn | grep -q 9623'
+sushy=${MUSTER_SUSHY:-${XDG_CACHE_HOME:-$HOME/.cache}/muster/sushy/bin/sushy-emulator}
+redfish=
+if [ -x "$sushy" ]; then
+  cat >emu.conf <<C
+SUSHY_EMULATOR_LISTEN_IP = '127.0.0.1'
+SUSHY_EMULATOR_LISTEN_PORT = 18009
+SUSHY_EMULATOR_STATE_DIR = '$work'
+SUSHY_EMULATOR_FAKE_SYSTEMS = [{'uuid': 'aaaaaaaa-0000-0000-0000-000000000001', 'name': '$b', 'power_state': 'On', 'external_notifier': False, 'nics': []}]
+C
+  "$sushy" --config emu.conf --fake >sushy.log 2>&1 </dev/null & pids+=($!)
+  waits curl -s -o /dev/null --noproxy '*' http://127.0.0.1:18009/redfish/v1
+  redfish="  - {nodes: [$b], address: \"http://127.0.0.1:18009\", user: admin, password: \"file:./secret\", system: \"{node}\"}"
+else
+  skip redfish "no $sushy"
+fi
+echo not-on-a-command-line >secret; chmod 600 secret
+export SIM_SECRET=sim-secret
+site() { # site FILE MORE: the two hosts
+  cat >"$1" <<S
+apiVersion: muster/v1
+kind: Site
+name: hosts
+type: host
+ssh: {config: ./ssh_config}
+cluster:
+  nodes:
+    - {name: $a, gpus: 2, numa: 1, gpu_model: "NVIDIA H100 80GB HBM3"}
+    - {name: $b, gpus: 2, numa: 1, gpu_model: "NVIDIA H100 80GB HBM3"}
+bmcs:
+  - {nodes: [$a], protocol: ipmi, address: 127.0.0.1, port: 9623, cipher_suite: 3, user: ADMIN, password: env:SIM_SECRET}
+$redfish
+$2
+S
+}
+site site.yaml ""
+export MUSTER_SITE=$work/site.yaml
+act() { timeout 300 "$muster" "$@" >out.txt 2>err.txt; rc=$?; cat out.txt err.txt >>all.txt; }
+boots() { wc -l <"$work/$a/boots" 2>/dev/null || echo 0; }
+
+# ---- cordons by hand: on the host, for any engine to see
+act node list; is a_site_of_hosts_lists_its_nodes $rc 0
+act node cordon "$b" --reason "a fan is loud" --ttl 1h; is a_host_is_cordoned $rc 0
+says the_lease_lies_on_the_host "$b/state/hold.json" '"reason":"a fan is loud"'
+mkdir second; cp ssh_config secret second/; site second/site.yaml ""
+act node list --site second/site.yaml; says a_second_engine_sees_it out.txt "$b .*a fan is loud"
+act node cordon "$b" --reason mine --ttl 1h --site second/site.yaml; is a_second_engine_is_refused $rc 6
+cp "$b/state/hold.json" whole; head -c 60 whole >"$b/state/hold.json"
+act node return "$b"; is a_half_written_lease_is_nobodys_to_return $rc 6
+cp whole "$b/state/hold.json"
+act node return "$b"; is a_host_comes_back_through_gate_3 $rc 0
+
+# ---- R6 on a host: a reset, proven although the kernel log still shows the Xid
+"$muster" lab inject xid_119 --on "$a/gpu1" --site "$lab" >/dev/null
+act runbook plan R6 --on "$a/gpu1" --out plan.json; is r6_is_planned_on_a_host $rc 0
+says the_plan_shows_the_command out.txt 'nvidia-smi --gpu-reset -i'
+says the_plan_names_the_power_switch out.txt 'ipmitool .*power cycle|chassis power'
+act runbook run plan.json --approve; is r6_mends_a_gpu_by_its_reset $rc 0
+is it_was_not_booted "$(boots)" 0
+says the_xid_is_still_in_the_log "$a/kept.log" 'Xid .*119'
+says the_reset_is_marked_in_the_log "$a/kmsg" '^muster: gpu reset done: 0000'
+is the_cordon_is_gone "$(grep -c '"lease"' "$a/state/hold.json")" 0
+
+# ---- without the mark nothing says that the reset cleared it: it climbs to a reboot, which does
+"$muster" lab inject xid_119 --on "$a/gpu1" --site "$lab" >/dev/null
+rm -rf .muster/runbooks/r-*; rm -f "$a/kmsg" "$a/kept.log"; mkdir "$a/kmsg"
+sed -i 's#^while.*##' "$a/bin/journalctl"
+act runbook plan R6 --on "$a/gpu1" --out plan.json
+rmdir "$a/kmsg"; : >"$a/kmsg"; chmod 444 "$a/kmsg"
+act runbook run plan.json --approve; is without_a_mark_it_climbs $rc 0
+is it_was_rebooted_once "$(cat "$a/boots" 2>/dev/null | tr '\n' ' ')" "reboot "
+
+# ---- Xid 79: neither a reset nor a reboot mends it, the power cycle does; proven by two other boot ids
+rm -rf .muster/runbooks/r-*; rm -f "$a/boots" "$a/kept.log"
+"$muster" lab inject xid_79 --on "$a/gpu1" --site "$lab" >/dev/null
+first=$(cat "$a/boot_id")
+act runbook plan R6 --on "$a/gpu1" --out plan.json; is r6_is_planned_for_a_lost_gpu $rc 0
+act runbook run plan.json --approve; is a_reboot_then_a_power_cycle_mend_it $rc 0
+is it_was_rebooted_then_power_cycled "$(cat "$a/boots" 2>/dev/null | tr '\n' ' ')" "reboot power "
+act runbook journal -o json
+python3 - out.txt "$first" "$(cat "$a/boot_id")" <<'P' && pass each_boot_is_shown_by_its_boot_id || fail each_boot_is_shown_by_its_boot_id "$(tail -3 out.txt)"
+import json, sys
+records = json.load(open(sys.argv[1]))["records"]
+done = {r["step"]: r["detail"] for r in records if r["type"] == "outcome"}
+assert sys.argv[2][:8] in done["reboot"] and "now" in done["reboot"], done
+assert sys.argv[3][:8] in done["power-cycle"], done
+P
+grep -q sim-secret all.txt && fail no_password_is_printed "$(grep -m 1 sim-secret all.txt)" || pass no_password_is_printed
+grep -rq sim-secret .muster && fail no_password_is_journaled "in .muster" || pass no_password_is_journaled
+
+# ---- a controller that does not answer is no way out: a reboot that needs one is not begun
+if [ -n "$redfish" ]; then
+  act runbook plan R6 --on "$b/gpu0" --out plan.json; says redfish_is_the_other_nodes_switch out.txt 'ComputerSystem.Reset'
+fi
+finish
