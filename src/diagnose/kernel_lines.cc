@@ -34,6 +34,8 @@ std::string_view IdOf(kernel_log::EventKind kind) {
       return "gpu.peermem_noise";
     case K::kNcclCrash:
       return "nccl.crash";
+    case K::kGpuReset:
+      return "gpu.reset_mark";
   }
   return "kernel";
 }
