@@ -86,7 +86,9 @@ Status CordonNode(SiteContext& site, const std::string& node, const HandOptions&
       options.reason,    true,
       hold.note,         now,
       now + options.ttl, 0};
-  engine::FileLocks locks = SiteLocks(site.world, RunbookPaths(site.paths), *actuator);
+  const RunbookPaths paths(site.paths);
+  TRY_VOID(site.world.files.MakeFolders(paths.root));  // the first word that is said on this site
+  engine::FileLocks locks = SiteLocks(site.world, paths, *actuator);
   TRY(lease.fence, locks.Take(lease.run, node, {{"node/" + node, 1}}));
   const Status done =
       DoAndLook(*actuator, HandOrder(ActKind::kCordon, node, lease, lease.fence, now));

@@ -5,8 +5,10 @@
 # Each host is an sshd in a mount namespace of its own, whose boot id is a file that a reboot or a power cycle replaces.
 # Usage: run.sh [BUILD_FOLDER]. PASS, FAIL and SKIP lines; the last line counts.
 set -u
+export LC_ALL=C
 top=$(cd "$(dirname "$0")/../../.." && pwd)
 build=${1:-${MUSTER_BUILD:-$top/build/dev}}
+build=$(cd "$build" && pwd) || exit 1
 muster=$build/muster
 [ -x "$muster" ] || muster=$(find "$build" -name muster -type f -perm -u+x 2>/dev/null | head -1)
 passed=0 failed=0 skipped=0
@@ -176,7 +178,8 @@ user 2 true "ADMIN" "sim-secret" admin 10 none md2 md5 straight
 C
 printf '%s\n' 'mc_setbmc 0x20' 'mc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02 persist_sdr' 'sel_enable 0x20 1000 0x0a' \
   'sensor_add 0x20 0 1 1 1' 'mc_enable 0x20' >bmc.emu
-ipmi_sim -c lan.conf -f bmc.emu -s sim -d -n >sim.log 2>&1 < <(sleep 1200) & pids+=($!)
+mkfifo hold; exec 8<>hold  # ipmi_sim ends when its input does
+ipmi_sim -c lan.conf -f bmc.emu -s sim -d -n >sim.log 2>&1 <&8 & pids+=($!)
 waits sh -c 'ss -Hulpn | grep -q 9623'
 sushy=${MUSTER_SUSHY:-${XDG_CACHE_HOME:-$HOME/.cache}/muster/sushy/bin/sushy-emulator}
 redfish=
@@ -215,7 +218,7 @@ S
 site site.yaml ""
 export MUSTER_SITE=$work/site.yaml
 act() { timeout 300 "$muster" "$@" >out.txt 2>err.txt; rc=$?; cat out.txt err.txt >>all.txt; }
-boots() { wc -l <"$work/$a/boots" 2>/dev/null || echo 0; }
+boots() { if [ -e "$work/$a/boots" ]; then wc -l <"$work/$a/boots"; else echo 0; fi; }
 
 # ---- cordons by hand: on the host, for any engine to see
 act node list; is a_site_of_hosts_lists_its_nodes $rc 0
@@ -271,4 +274,37 @@ grep -rq sim-secret .muster && fail no_password_is_journaled "in .muster" || pas
 if [ -n "$redfish" ]; then
   act runbook plan R6 --on "$b/gpu0" --out plan.json; says redfish_is_the_other_nodes_switch out.txt 'ComputerSystem.Reset'
 fi
+
+# ---- cordons that an API server keeps: the same words, the lease on the Node
+bin=${MUSTER_KUBERNETES_BIN:-${XDG_CACHE_HOME:-$HOME/.cache}/muster/kubernetes/bin}
+for name in etcd kube-apiserver kube-controller-manager kubectl; do
+  [ -x "$bin/$name" ] || { skip kubernetes "no $bin/$name: tests/kubernetes/build.sh builds it"; finish; }
+done
+export MUSTER_KUBERNETES_BIN=$bin
+kubernetes=yes
+config=$("$top/tests/kubernetes/up.sh" "$work/kubernetes" 2>up.err) || { fail control_plane_comes_up "$(tail -3 up.err)"; finish; }
+kc() { "$bin/kubectl" --kubeconfig="$config" "$@"; }
+for n in "$a" "$b"; do
+  kc apply -f - >/dev/null <<< "{apiVersion: v1, kind: Node, metadata: {name: $n}}"
+  kc patch node "$n" --subresource=status --type=merge -p '{"status":{"conditions":[{"type":"Ready","status":"True"}]}}' >/dev/null
+done
+site kube.yaml "kubernetes: {kubeconfig: $config}"
+sed -i 's/^type: host/type: kubernetes/' kube.yaml
+export MUSTER_SITE=$work/kube.yaml
+act node list; is a_cluster_lists_its_nodes $rc 0
+act node cordon "$b" --reason "a fan is loud" --ttl 1h; is a_node_of_the_cluster_is_cordoned $rc 0
+is the_api_server_places_nothing_there "$(kc get node "$b" -o 'jsonpath={.spec.unschedulable}')" true
+act node list; says the_list_says_who_holds_it out.txt "$b .*a fan is loud"
+act node drain "$b" --reason "a fan is loud" --ttl 1h; is a_node_of_the_cluster_is_drained $rc 0
+act node return "$b"; is a_node_of_the_cluster_comes_back $rc 0
+is the_api_server_places_work_there_again "$(kc get node "$b" -o 'jsonpath={.spec.unschedulable}')" ""
+kc cordon "$b" >/dev/null
+act node return "$b"; is a_persons_cordon_is_theirs_to_return $rc 6
+kc uncordon "$b" >/dev/null
+# A runbook: the cordon on the Node, the reset over ssh.
+rm -rf .muster/runbooks/r-*; rm -f "$a/boots" "$a/kept.log"
+"$muster" lab inject xid_119 --on "$a/gpu1" --site "$lab" >/dev/null
+act runbook plan R6 --on "$a/gpu1" --out plan.json; says the_plan_cordons_by_the_api out.txt "PATCH node $a"
+act runbook run plan.json --approve; is r6_mends_a_gpu_of_the_cluster $rc 0
+is its_node_is_schedulable_again "$(kc get node "$a" -o 'jsonpath={.spec.unschedulable}')" ""
 finish
