@@ -63,7 +63,7 @@ TEST(SiteActing, TwoNodesNeverShareOnePowerButton) {
 TEST(SiteActing, WrongBmcsAreToldWithTheirPlace) {
   const std::string tail = ", user: u, password: env:P";
   EXPECT_THAT(Wrong("bmcs:\n  - {nodes: [nobody], address: \"https://b\"" + tail + "}\n"),
-              HasSubstr("s.yaml:10:5: unknown host \"nobody\""));
+              HasSubstr("s.yaml:11:5: unknown host \"nobody\""));
   EXPECT_THAT(Wrong("bmcs:\n  - {nodes: [gpu-01], address: b" + tail + "}\n"),
               HasSubstr("expected a URL"));
   EXPECT_THAT(

@@ -193,7 +193,8 @@ TEST(SiteFile, WrongKindVersionOrTypeIsSaid) {
       "apiVersion: muster/v9\nkind: Cluster\nname: x\ntype: cloud\ncluster:\n  spec: nodes=1\n",
       "site.yaml");
   ASSERT_FALSE(site.ok());
-  for (const char* part : {"expected muster/v1", "expected Site", "expected lab or host"}) {
+  for (const char* part :
+       {"expected muster/v1", "expected Site", "expected lab, host or kubernetes"}) {
     EXPECT_THAT(site.error().message, HasSubstr(part));
   }
 }

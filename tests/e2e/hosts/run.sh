@@ -15,6 +15,7 @@ passed=0 failed=0 skipped=0
 pass() { echo "PASS hosts_$1"; passed=$((passed + 1)); }
 fail() { echo "FAIL hosts_$1: $2"; failed=$((failed + 1)); }
 skip() { if [ "${CI:-}" = true ]; then fail "$1" "$2"; else echo "SKIP hosts_$1: $2"; skipped=$((skipped + 1)); fi; }
+skip_here() { echo "SKIP hosts_$1: $2"; skipped=$((skipped + 1)); }
 finish() { echo "$passed passed, $failed failed, $skipped skipped"; [ $failed -eq 0 ]; exit $?; }
 [ -n "$muster" ] && [ -x "$muster" ] || { fail binary "no muster in $build"; finish; }
 sshd=$(PATH=$PATH:/usr/sbin command -v sshd || true)
@@ -78,7 +79,7 @@ J
 #!/bin/sh
 # Another boot: another id, an empty kernel log, and what a boot mends. BY is reboot or power.
 cat /proc/sys/kernel/random/uuid >"$h/boot_id"; : >"$h/kmsg"; rm -f "$h/kept.log"; echo "\$1" >>"$h/boots"
-for f in xid_119 xid_95; do "$muster" lab heal \$f --site "$lab" >/dev/null 2>&1; done
+for f in xid_119 xid_95; do "$muster" lab heal \$f --on $1/gpu0 --site "$lab" >/dev/null 2>&1; "$muster" lab heal \$f --on $1/gpu1 --site "$lab" >/dev/null 2>&1; done
 [ "\$1" != power ] || "$muster" lab heal xid_79 --site "$lab" >/dev/null 2>&1
 exit 0
 B
@@ -220,6 +221,17 @@ export MUSTER_SITE=$work/site.yaml
 act() { timeout 300 "$muster" "$@" >out.txt 2>err.txt; rc=$?; cat out.txt err.txt >>all.txt; }
 boots() { if [ -e "$work/$a/boots" ]; then wc -l <"$work/$a/boots"; else echo 0; fi; }
 
+# ---- the contract of every actuator, over the same sshds
+driver=$build/src/backend/host/muster_hosts_e2e
+if [ -x "$driver" ]; then
+  if timeout 200 "$driver" "$work" "$a" "$b" >contract.txt 2>&1; then pass they_keep_the_contract; else fail they_keep_the_contract "$(grep -A4 Failure contract.txt | head -12 | tr '\n' ';')"; fi
+  rm -rf "$a/state" "$b/state" "$a/boots" "$b/boots" "$a/kept.log" "$b/kept.log"; : >"$a/kmsg"; : >"$b/kmsg"
+elif [ "$build" = "$top/build/dev" ]; then
+  fail they_keep_the_contract "no $driver: build muster_hosts_e2e"
+else
+  skip_here they_keep_the_contract "no $driver in this build"
+fi
+
 # ---- cordons by hand: on the host, for any engine to see
 act node list; is a_site_of_hosts_lists_its_nodes $rc 0
 act node cordon "$b" --reason "a fan is loud" --ttl 1h; is a_host_is_cordoned $rc 0
@@ -270,10 +282,29 @@ P
 grep -q sim-secret all.txt && fail no_password_is_printed "$(grep -m 1 sim-secret all.txt)" || pass no_password_is_printed
 grep -rq sim-secret .muster && fail no_password_is_journaled "in .muster" || pass no_password_is_journaled
 
-# ---- a controller that does not answer is no way out: a reboot that needs one is not begun
+# ---- the same by Redfish: the emulator says Off for a moment, and then the played host comes up anew
 if [ -n "$redfish" ]; then
+  rm -rf .muster/runbooks/r-*; rm -f "$b/boots" "$b/kept.log"
+  "$muster" lab inject xid_79 --on "$b/gpu0" --site "$lab" >/dev/null
+  ( for n in $(seq 900); do
+      curl -s --noproxy '*' http://127.0.0.1:18009/redfish/v1/Systems/aaaaaaaa-0000-0000-0000-000000000001 | grep -q '"PowerState": *"Off"' && exec "$b/booted" power
+      sleep 0.2
+    done ) & pids+=($!)
   act runbook plan R6 --on "$b/gpu0" --out plan.json; says redfish_is_the_other_nodes_switch out.txt 'ComputerSystem.Reset'
+  act runbook run plan.json --approve; is a_power_cycle_by_redfish_mends_it $rc 0
+  is it_was_rebooted_then_power_cycled_by_redfish "$(cat "$b/boots" 2>/dev/null | tr '\n' ' ')" "reboot power "
+  grep -rq not-on-a-command-line .muster all.txt && fail no_redfish_password_is_kept "it is in .muster or was printed" || pass no_redfish_password_is_kept
 fi
+
+# ---- without a way to switch its power no reboot is begun
+rm -rf .muster/runbooks/r-*; rm -f "$a/boots" "$a/kept.log"
+"$muster" lab inject xid_79 --on "$a/gpu1" --site "$lab" >/dev/null
+act runbook plan R6 --on "$a/gpu1" --out plan.json
+SIM_SECRET=wrong act runbook run plan.json --approve; is a_silent_controller_leaves_the_node_parked $rc 7
+is and_nothing_was_booted "$(boots)" 0
+says the_node_stays_out "$a/state/hold.json" '"lease"'
+"$muster" lab heal xid_79 --site "$lab" >/dev/null
+act node return "$a"; is a_parked_node_comes_back_through_gate_3 $rc 0
 
 # ---- cordons that an API server keeps: the same words, the lease on the Node
 bin=${MUSTER_KUBERNETES_BIN:-${XDG_CACHE_HOME:-$HOME/.cache}/muster/kubernetes/bin}
