@@ -40,12 +40,16 @@ Result<std::unique_ptr<Actuator>> MakeSiteActuator(const Site& site, Hosts& host
       site, hosts,
       host::HostActuatorOptions{.keeps_holds = !site.kubernetes.has_value(), .wait_s = 20});
   if (site.kubernetes) {
-    TRY(const kube::ClusterConfig config,
-        kube::FindCluster(world.files, kube::ClusterEnvironment(),
-                          FromFolder(site_folder, site.kubernetes->kubeconfig),
-                          site.kubernetes->context));
-    auto cluster = std::make_shared<ClusterActuator>(world, config);
-    parts.scheduler = std::shared_ptr<Actuator>(cluster, &cluster->actuator);
+    const auto config = kube::FindCluster(world.files, kube::ClusterEnvironment(),
+                                          FromFolder(site_folder, site.kubernetes->kubeconfig),
+                                          site.kubernetes->context);
+    // A site may be looked at without its API server.
+    if (config.ok()) {
+      auto cluster = std::make_shared<ClusterActuator>(world, *config);
+      parts.scheduler = std::shared_ptr<Actuator>(cluster, &cluster->actuator);
+    } else {
+      parts.missing = "its API server cannot be found: " + config.error().ToString();
+    }
   } else {
     parts.scheduler = parts.host;
     parts.memory = std::make_unique<HoldMemory>(world, state_folder + "/holds");

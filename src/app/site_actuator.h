@@ -12,7 +12,8 @@ namespace muster {
 
 // For sites of real hosts. `hosts` and `site` are borrowed; `site_folder` is where relative paths
 // are meant from, `state_folder` where Muster keeps what it knows of the site. Nothing is asked of
-// anybody yet. kInvalid, kNotFound: a kubeconfig or a controller that cannot be meant.
+// anybody yet. kInvalid: a controller that cannot be meant. An API server that cannot be found
+// refuses with the reason when it is needed.
 Result<std::unique_ptr<Actuator>> MakeSiteActuator(const Site& site, Hosts& hosts, World world,
                                                    const std::string& site_folder,
                                                    const std::string& state_folder);

@@ -6,12 +6,6 @@
 
 namespace muster {
 
-namespace {
-
-constexpr std::string_view kNobody = "the site names nobody who does this";
-
-}  // namespace
-
 ComposedActuator::Part ComposedActuator::PartFor(ActKind kind) {
   switch (kind) {
     case ActKind::kCordon:
@@ -26,6 +20,11 @@ ComposedActuator::Part ComposedActuator::PartFor(ActKind kind) {
     default:
       return Part::kHost;
   }
+}
+
+std::string ComposedActuator::Nobody(Part part) const {
+  if (part == Part::kScheduler && !parts_.missing.empty()) return parts_.missing;
+  return "the site names nobody who does this";
 }
 
 Actuator* ComposedActuator::PartOf(ActKind kind) const {
@@ -61,20 +60,21 @@ std::vector<ActKind> ComposedActuator::Can() const {
 
 std::vector<std::string> ComposedActuator::Render(const Action& action) const {
   const Actuator* part = PartOf(action.kind);
-  if (part == nullptr) return {fmt::format("({}: {})", ToString(action.kind), kNobody)};
+  if (part == nullptr)
+    return {fmt::format("({}: {})", ToString(action.kind), Nobody(PartFor(action.kind)))};
   return part->Render(action);
 }
 
 Result<Fingerprint> ComposedActuator::Before(const Action& action) {
   Actuator* part = PartOf(action.kind);
-  if (part == nullptr) return Fail(Code::kUnavailable, std::string(kNobody));
+  if (part == nullptr) return Fail(Code::kUnavailable, Nobody(PartFor(action.kind)));
   return part->Before(action);
 }
 
 DidResult ComposedActuator::Do(const Order& order) {
   Actuator* part = PartOf(order.action.kind);
   if (!TraitsOf(order.action.kind).effect) return {Did::kAccepted, "nothing of the site changes"};
-  if (part == nullptr) return {Did::kRefused, std::string(kNobody)};
+  if (part == nullptr) return {Did::kRefused, Nobody(PartFor(order.action.kind))};
   if (part != parts_.scheduler.get() && !order.lease.owner.empty()) {
     const auto hold = ReadHold(std::string(order.action.on.Host()));
     if (!hold.ok())
@@ -97,12 +97,12 @@ DidResult ComposedActuator::Do(const Order& order) {
 
 ProbeResult ComposedActuator::Probe(const Order& order) {
   Actuator* part = PartOf(order.action.kind);
-  if (part == nullptr) return {Happened::kUnknown, std::string(kNobody)};
+  if (part == nullptr) return {Happened::kUnknown, Nobody(PartFor(order.action.kind))};
   return part->Probe(order);
 }
 
 Result<Hold> ComposedActuator::ReadHold(const std::string& node) {
-  if (parts_.scheduler == nullptr) return Fail(Code::kUnavailable, std::string(kNobody));
+  if (parts_.scheduler == nullptr) return Fail(Code::kUnavailable, Nobody(Part::kScheduler));
   auto hold = parts_.scheduler->ReadHold(node);
   if (parts_.memory == nullptr) return hold;
   if (hold.ok()) {
@@ -116,12 +116,12 @@ Result<Hold> ComposedActuator::ReadHold(const std::string& node) {
 }
 
 Result<Actuator::Fleet> ComposedActuator::ReadFleet() {
-  if (parts_.scheduler == nullptr) return Fail(Code::kUnavailable, std::string(kNobody));
+  if (parts_.scheduler == nullptr) return Fail(Code::kUnavailable, Nobody(Part::kScheduler));
   return parts_.scheduler->ReadFleet();
 }
 
 Result<std::vector<RunningJob>> ComposedActuator::JobsOn(const std::string& node) {
-  if (parts_.scheduler == nullptr) return Fail(Code::kUnavailable, std::string(kNobody));
+  if (parts_.scheduler == nullptr) return Fail(Code::kUnavailable, Nobody(Part::kScheduler));
   return parts_.scheduler->JobsOn(node);
 }
 

@@ -19,6 +19,7 @@ struct ActuatorParts {
   std::shared_ptr<Actuator> power;      // power cycles and restarts of controllers
   // Where leases lie on the hosts themselves: what to go by while a host is silent.
   std::unique_ptr<HoldMemory> memory;
+  std::string missing = {};  // why the scheduler is missing, where the site names one
 };
 
 class ComposedActuator final : public Actuator {
@@ -42,6 +43,7 @@ class ComposedActuator final : public Actuator {
 
  private:
   Actuator* PartOf(ActKind kind) const;
+  std::string Nobody(Part part) const;
 
   ActuatorParts parts_;
 };

@@ -174,6 +174,10 @@ TEST_F(ComposedTest, AMissingPartRefusesAndShowsNothing) {
               HasSubstr("names nobody"));
   EXPECT_FALSE(ComposedActuator(ActuatorParts{}).ReadHold("n1").ok());
   EXPECT_FALSE(ComposedActuator(ActuatorParts{}).ReadFleet().ok());
+  ActuatorParts lost;
+  lost.missing = "no kubeconfig";
+  EXPECT_THAT(ComposedActuator(std::move(lost)).ReadHold("n1").error().message,
+              HasSubstr("no kubeconfig"));
 }
 
 TEST_F(ComposedTest, OfASilentHostTheLastLeaseIsKnownAndItsPowerMayBeCycled) {

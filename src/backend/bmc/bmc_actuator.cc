@@ -136,6 +136,8 @@ ProbeResult BmcActuator::ProbePower(const Order& order) {
   const std::string was_power = Found(order.before, "power");
   if (seen->power == Power::kOn && was_power == "off")
     return {Happened::kYes, "power was off and is on"};
+  // Half of a cycle: given again, it is switched on.
+  if (seen->power == Power::kOff) return {Happened::kNo, "its power is off"};
   return {Happened::kUnknown,
           fmt::format("the host does not answer, its power is {}", ToString(seen->power))};
 }

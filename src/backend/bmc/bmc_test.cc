@@ -121,6 +121,36 @@ TEST(Redfish, WhatItDoesNotAllowIsRefusedUnsent) {
     EXPECT_THAT(request.url, Not(HasSubstr("Actions")));
 }
 
+TEST(Redfish, WithoutACycleOfItsOwnItIsSwitchedOffAndThenOn) {
+  FakeController fake;
+  fake.allowed = R"(["On","ForceOff"])";
+  std::vector<std::string> sent;
+  int looks = 0;
+  fake.http.On("POST https://bmc/redfish/v1/Systems/1/Actions/ComputerSystem.Reset",
+               [&](const HttpRequest& request) {
+                 sent.push_back(request.body);
+                 return fake.reset_answer;
+               });
+  fake.http.On("GET https://bmc/redfish/v1/Systems/1", [&](const HttpRequest&) {
+    if (!sent.empty() && ++looks > 3) fake.power = "Off";
+    return HttpResponse{200, {}, fake.System(), {}};
+  });
+  EXPECT_EQ(fake.Make()->Do(PowerAct::kCycle).did, Did::kAccepted);
+  EXPECT_EQ(sent,
+            (std::vector<std::string>{R"({"ResetType":"ForceOff"})", R"({"ResetType":"On"})"}));
+}
+
+TEST(Redfish, WhatDoesNotGoOffIsNotSwitchedOnAndNobodyKnows) {
+  FakeController fake;
+  fake.allowed = R"(["On","ForceOff"])";
+  const DidResult did = fake.Make()->Do(PowerAct::kCycle);
+  EXPECT_EQ(did.did, Did::kUnknown);
+  EXPECT_THAT(did.detail, HasSubstr("its power is on"));
+  size_t resets = 0;
+  for (const auto& request : fake.http.requests()) resets += request.url.ends_with(".Reset");
+  EXPECT_EQ(resets, 1u);
+}
+
 TEST(Redfish, ATaskIsFollowedToItsEndAndNoFurther) {
   FakeController fake;
   fake.reset_answer = {202, {{"location", "/redfish/v1/TaskService/Tasks/5"}}, "", {}};
@@ -333,6 +363,13 @@ TEST(BmcActuator, AHostThatWasSilentAndRanAllTheTimeWasNotCycled) {
   stage.node.clock.Advance(std::chrono::minutes(10));
   stage.node.Boots("11111111-aaaa", 60);
   EXPECT_EQ(stage.actuator.Probe(stage.order).happened, Happened::kYes);
+}
+
+TEST(BmcActuator, HalfACycleHasNotHappenedAndIsGivenAgain) {
+  PowerStage stage;
+  stage.node.answers = false;
+  stage.controller.power = "Off";
+  EXPECT_EQ(stage.actuator.Probe(stage.order).happened, Happened::kNo);
 }
 
 TEST(BmcActuator, WhatIsOffIsSwitchedOn) {

@@ -95,6 +95,9 @@ class Redfish final : public Bmc {
   DidResult Do(PowerAct act) override {
     auto system = System();
     if (!system.ok()) return {Did::kRefused, system.error().ToString()};
+    if (act == PowerAct::kCycle && !Allows(*system, act) && Allows(*system, PowerAct::kForceOff) &&
+        Allows(*system, PowerAct::kOn))
+      return OffAndOn(*system);
     return Invoke(*system, "#ComputerSystem.Reset", std::string(ToString(act)));
   }
 
@@ -116,11 +119,12 @@ class Redfish final : public Bmc {
   Result<std::vector<Event>> Events() override;
 
   std::string Render(PowerAct act) const override {
-    return fmt::format("POST {}{}/Actions/ComputerSystem.Reset {{\"ResetType\":\"{}\"}}",
-                       config_.url,
-                       config_.system.empty() ? "/redfish/v1/Systems/(the only one)"
-                                              : "/redfish/v1/Systems/" + config_.system,
-                       ToString(act));
+    return fmt::format(
+        "POST {}{}/Actions/ComputerSystem.Reset {{\"ResetType\":\"{}\"}}{}", config_.url,
+        config_.system.empty() ? "/redfish/v1/Systems/(the only one)"
+                               : "/redfish/v1/Systems/" + config_.system,
+        ToString(act),
+        act == PowerAct::kCycle ? " (ForceOff, then On, where that is not allowed)" : "");
   }
   std::string RenderRestart() const override {
     return fmt::format(
@@ -130,6 +134,34 @@ class Redfish final : public Bmc {
   }
 
  private:
+  static bool Allows(const Json& system, PowerAct act) {
+    const Json& spec = ChildOf(ChildOf(system, "Actions"), "#ComputerSystem.Reset");
+    const Json& allowed = ChildOf(spec, "ResetType@Redfish.AllowableValues");
+    return !allowed.is_array() || std::find(allowed.begin(), allowed.end(),
+                                            Json(std::string(ToString(act)))) != allowed.end();
+  }
+
+  // Many controllers have no PowerCycle of their own. Cut off in between the host stays off: the
+  // next order finds it so, and switches it on.
+  DidResult OffAndOn(const Json& system) {
+    DidResult off = Invoke(system, "#ComputerSystem.Reset", "ForceOff");
+    if (off.did != Did::kAccepted) return off;
+    const Duration until = clock_.Monotonic() + config_.off_limit;
+    std::string last = "it was not looked at";
+    while (clock_.Monotonic() < until) {
+      const auto seen = Look();
+      if (seen.ok() && seen->power == Power::kOff) {
+        const DidResult on = Invoke(system, "#ComputerSystem.Reset", "On");
+        if (on.did == Did::kAccepted) return {Did::kAccepted, "switched off, then on"};
+        return {Did::kUnknown, "it is off, and was told to go on: " + on.detail};
+      }
+      last = seen.ok() ? fmt::format("its power is {}", ToString(seen->power))
+                       : seen.error().ToString();
+      clock_.SleepFor(config_.task_poll);
+    }
+    return {Did::kUnknown, "it was told to go off: " + last};
+  }
+
   Result<std::string> Secret() { return ReadSecret(config_.password, files_, environment_); }
 
   Status LogIn() {

@@ -22,6 +22,7 @@ struct RedfishConfig {
   Duration timeout = std::chrono::seconds(20);    // of one request
   Duration task_limit = std::chrono::minutes(5);  // of a task that a reset opens
   Duration task_poll = std::chrono::seconds(2);
+  Duration off_limit = std::chrono::minutes(1);  // to go off, where a cycle is off and on
 };
 
 // Checks nothing about certificates itself: the port does. A controller whose certificate nobody

@@ -91,6 +91,7 @@ case "\$1" in
 esac
 exec "$h/act" systemctl "\$@"
 S
+  for tool in modprobe find apt-get apt-mark dpkg-query; do printf '#!/bin/sh\nexec "%s" %s "$@"\n' "$h/act" $tool >"$h/bin/$tool"; done
   for tool in dmesg dcgmi modinfo ofed_info ibstat lspci nvcc; do printf '#!/bin/sh\nexec "%s" %s "$@"\n' "$h/look" $tool >"$h/bin/$tool"; done
   chmod +x "$h/look" "$h/act" "$h/booted" "$h"/bin/*
   python3 - "$h/state.json" "$("$muster" lab exec "$1" --site "$lab" -- nvidia-smi --query-gpu=index,pci.bus_id --format=csv,noheader)" <<'P'
