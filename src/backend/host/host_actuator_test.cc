@@ -251,6 +251,30 @@ TEST_F(HostActuatorTest, ALeaseIsSeenByASecondEngine) {
   EXPECT_EQ(second.Do(theirs).did, Did::kRefused);
 }
 
+TEST_F(HostActuatorTest, OfManyEnginesAtOnceOneHoldsTheNode) {
+  constexpr int kEngines = 6;
+  std::vector<Order> orders;
+  for (int i = 0; i < kEngines; ++i) {
+    orders.push_back(Cordon());
+    orders.back().run = orders.back().lease.run = fmt::format("run-{}", i);
+  }
+  std::vector<DidResult> did(kEngines);
+  {
+    std::vector<std::jthread> engines;
+    for (size_t i = 0; i < kEngines; ++i)
+      engines.emplace_back([&, i] { did[i] = HostActuator(site_, hosts_).Do(orders[i]); });
+  }
+  const Hold hold = actuator_.ReadHold("n1").value();
+  ASSERT_TRUE(hold.lease.has_value());
+  int holders = 0;
+  for (size_t i = 0; i < kEngines; ++i) {
+    if (did[i].did != Did::kAccepted) continue;
+    ++holders;
+    EXPECT_EQ(hold.lease->run, orders[i].lease.run);
+  }
+  EXPECT_EQ(holders, 1);
+}
+
 TEST_F(HostActuatorTest, AResetIsRecordedAndMarkedInTheKernelLog) {
   Order order = Ready(ActKind::kGpuReset, GpuSubject("n1", 1));
   EXPECT_EQ(order.before.at("bus"), "00000000:11:00.0");

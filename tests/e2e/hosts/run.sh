@@ -64,6 +64,7 @@ A
 case "\$*" in
   *--gpu-reset*)
     "$h/look" journalctl -k -b --no-pager -o short-iso >"$h/kept.log"
+    [ ! -e "$h/slow" ] || sleep 4
     "$h/act" nvidia-smi "\$@" || exit \$?
     for f in xid_119 xid_95; do "$muster" lab heal \$f --site "$lab" >/dev/null 2>&1; done; exit 0;;
   *persistence_mode,power.limit*|*--query-compute-apps*) exec "$h/act" nvidia-smi "\$@";;
@@ -255,6 +256,19 @@ is it_was_not_booted "$(boots)" 0
 says the_xid_is_still_in_the_log "$a/kept.log" 'Xid .*119'
 says the_reset_is_marked_in_the_log "$a/kmsg" '^muster: gpu reset done: 0000'
 is the_cordon_is_gone "$(grep -c '"lease"' "$a/state/hold.json")" 0
+
+# ---- the engine is killed while the host resets the GPU: the host goes on, and the next engine looks instead of ordering again
+"$muster" lab inject xid_119 --on "$a/gpu1" --site "$lab" >/dev/null
+rm -rf .muster/runbooks/r-* "$a/state/acts" "$a/kept.log"; : >"$a/kmsg"; : >"$a/asked"; touch "$a/slow"
+act runbook plan R6 --on "$a/gpu1" --out plan.json
+"$muster" runbook run plan.json --approve >killed.txt 2>&1 & run=$!
+begun() { set -- "$a"/state/acts/*/begun; [ -e "$1" ]; }
+waits begun; kill -9 $run; wait $run 2>/dev/null
+says the_reset_had_begun "$a/state/acts/"*/begun '^[0-9a-f]{8}-'
+act runbook resume --approve; is a_killed_run_goes_on $rc 0
+is it_was_reset_once "$(grep -c -- '--gpu-reset' "$a/asked")" 1
+is and_not_booted "$(boots)" 0
+rm -f "$a/slow"
 
 # ---- without the mark nothing says that the reset cleared it: it climbs to a reboot, which does
 "$muster" lab inject xid_119 --on "$a/gpu1" --site "$lab" >/dev/null
