@@ -14,7 +14,8 @@ namespace {
 
 using Json = nlohmann::json;
 using Request = engine::Requests::Request;
-constexpr std::string_view kKinds[] = {"approve", "pause", "continue", "rollback"};
+constexpr std::string_view kKinds[] = {"approve",  "pause",  "continue",
+                                       "rollback", "attest", "unbind"};
 
 std::optional<Request> RequestFrom(const std::string& text) {
   const Json json = Json::parse(text, nullptr, false);
@@ -31,6 +32,9 @@ std::optional<Request> RequestFrom(const std::string& text) {
   request.by = get("by");
   request.plan_hash = get("planHash");
   request.reason = get("reason");
+  request.on = get("on");
+  request.evidence = get("evidence");
+  request.yes = get("says") == "yes";
   return request;
 }
 
@@ -116,6 +120,9 @@ Status FolderRequests::Put(World& world, const std::string& folder, const Reques
                      {"by", request.by},
                      {"planHash", request.plan_hash},
                      {"reason", request.reason},
+                     {"on", request.on},
+                     {"evidence", request.evidence},
+                     {"says", request.yes ? "yes" : "no"},
                      {"at", FormatTime(world.clock.Now())}};
   return world.files.WriteAtomic(fmt::format("{}/{:016x}.json", folder, world.random.Next()),
                                  json.dump(1) + "\n");

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "app/site_looker.h"
+#include "base/digest.h"
 #include "base/strings.h"
 #include "catalogue/catalogue.h"
 #include "plan/templates.h"
@@ -95,6 +96,40 @@ Result<std::vector<KnownRunbook>> KnownRunbooks(Files& files, const std::string&
   return known;
 }
 
+std::string CommitOf(Processes& processes, const KnownRunbook& known) {
+  if (!known.own) return "";
+  const size_t slash = known.book.file.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : known.book.file.substr(0, slash);
+  const auto git = [&](std::vector<std::string> words) {
+    muster::Command command;
+    command.argv = {"git", "-C", folder};
+    command.argv.insert(command.argv.end(), words.begin(), words.end());
+    command.timeout = std::chrono::seconds(10);
+    auto ran = processes.Run(command);
+    if (ran.ok() && (ran->timed_out || ran->exit_code != 0))
+      return Result<std::string>(Fail(Code::kNotFound, std::string(Trim(ran->err))));
+    return ran.ok() ? Result<std::string>(std::string(Trim(ran->out)))
+                    : Result<std::string>(Fail(ran.error()));
+  };
+  const auto head = git({"rev-parse", "HEAD"});
+  if (!head.ok()) return "not in git: " + Shorten(Printable(head.error().message), 120);
+  const auto changed = git({"status", "--porcelain", "--untracked-files=all", "--", "."});
+  if (!changed.ok()) return fmt::format("git {}; what differs from it is not known", *head);
+  if (changed->empty()) return "git " + *head;
+  std::vector<std::string> names;
+  for (const std::string_view line : Lines(*changed)) {
+    // "XY path"; the first line's blank may be trimmed away.
+    const size_t at = line.find(' ', 1);
+    names.push_back(Printable(Trim(at == std::string_view::npos ? line : line.substr(at))));
+  }
+  return fmt::format("git {}, changed since: {}", *head, Shorten(Join(names, ", "), 400));
+}
+
+Result<Runbook> LintRunbookFile(Files& files, const std::string& path) {
+  TRY(const std::string text, files.Read(path, 1 << 20).Context(path));
+  return ParseRunbook(text, path, Codes());
+}
+
 Result<KnownRunbook> FindRunbook(Files& files, const std::string& site_folder,
                                  const std::string& id) {
   TRY(const auto known, KnownRunbooks(files, site_folder));
@@ -119,6 +154,7 @@ Result<Plan> PlanRunbook(SiteContext& site, const KnownRunbook& known, const Pla
   request.now = std::chrono::floor<std::chrono::milliseconds>(site.world.clock.Now());
   request.inputs = options.inputs;
   request.at_once = options.at_once;
+  request.runbook_commit = CommitOf(site.world.processes, known);
   for (const std::string& text : options.on) {
     TRY(Subject on, TargetFrom(known.book, text));
     if (site.site().cluster.FindNode(on.Host()) == nullptr)
@@ -182,6 +218,9 @@ Result<RunOutcome> Lead(SiteContext& site, const Plan& plan, const std::string& 
     engine_options.grace = std::chrono::seconds(1);
     engine_options.lock_wait = std::chrono::seconds(2);
   }
+  engine_options.closed = [&site, &plan](TimePoint at) {
+    return WhyClosed(AskWindows(site.site().change_windows, plan.runbook.id, at), plan.runbook.id);
+  };
   engine::Engine engine(plan, {*log, *actuator, looker, locks, history, requests}, engine_options,
                         log->stored().state);
   const auto now = [&] { return world.clock.Now(); };
@@ -190,10 +229,16 @@ Result<RunOutcome> Lead(SiteContext& site, const Plan& plan, const std::string& 
     TRY_VOID(FolderRequests::Put(world, paths.Requests(run),
                                  {engine::Requests::Request::Kind::kApprove, "*", options.by,
                                   plan.hash, "given with the run"}));
+  if (!options.now_by.empty())
+    TRY_VOID(FolderRequests::Put(world, paths.Requests(run),
+                                 {engine::Requests::Request::Kind::kUnbind, "", options.now_by,
+                                  plan.hash, options.now_reason}));
   RunOutcome outcome;
   outcome.run = run;
   std::string said;
   while (true) {
+    if (progress.Stopped())
+      return Fail(Code::kCancelled, fmt::format("stopped; muster runbook resume {} goes on", run));
     TRY(const engine::Progress step, engine.Advance(now()));
     if (step.kind == engine::Progress::Kind::kClosed) break;
     if (step.kind == engine::Progress::Kind::kWorked) continue;
@@ -231,8 +276,15 @@ Result<RunOutcome> RunPlan(SiteContext& site, const Plan& plan, const RunOptions
   if (!differences.empty())
     return Fail(Code::kRefused, "the world is not the one this plan was made for; plan again: " +
                                     Join(differences, "; "));
+  const WindowAnswer window =
+      AskWindows(site.site().change_windows, plan.runbook.id, site.world.clock.Now());
+  if (!window.open && options.now_by.empty())
+    return Fail(Code::kRefused,
+                WhyClosed(window, plan.runbook.id) +
+                    "; --now --by NAME --reason TEXT begins it all the same, and is recorded");
   const RunbookPaths paths(site.paths);
-  const std::string run = NewRunName(site.world.clock.Now(), site.world.random);
+  const std::string run =
+      options.run.empty() ? NewRunName(site.world.clock.Now(), site.world.random) : options.run;
   TRY_VOID(site.world.files.MakeFolders(paths.Folder(run)));
   TRY(auto log, engine::JournalLog::Open(site.world.files, paths.Journal(run),
                                          "muster runbook run " + options.by));
@@ -288,6 +340,51 @@ Result<std::vector<RunbookRun>> ViewRuns(Files& files, const SitePaths& site) {
   return views;
 }
 
+namespace {
+
+// The check must be one that asks, and the target be named where there are several. What the person
+// saw is kept with the run's evidence.
+Status FitAttest(World& world, const RunbookPaths& paths, const RunbookRun& view,
+                 engine::Requests::Request& request) {
+  std::vector<std::string> asking;
+  const auto gather = [&](const std::vector<Check>& checks) {
+    for (const Check& check : checks) {
+      if (check.form == Check::Form::kAttest) asking.push_back(check.id);
+    }
+  };
+  const Runbook& book = view.plan.runbook;
+  gather(book.prechecks);
+  for (const StepSpec& step : book.steps) {
+    gather(step.before);
+    gather(step.verify);
+  }
+  gather(book.rollback.step.before);
+  gather(book.rollback.step.verify);
+  gather(book.rollback.verify);
+  if (std::find(asking.begin(), asking.end(), request.step) == asking.end())
+    return Fail(
+        Code::kNotFound,
+        fmt::format("{} asks no person about {}{}", book.id, Printable(request.step),
+                    asking.empty() ? "; it asks nothing" : "; it asks " + Join(asking, ", ")));
+  if (request.on.empty() && view.plan.targets.size() == 1)
+    request.on = view.plan.targets.front().on.id;
+  const bool known =
+      std::any_of(view.plan.targets.begin(), view.plan.targets.end(),
+                  [&](const PlannedTarget& target) { return target.on.id == request.on; });
+  if (!known)
+    return Fail(Code::kNotFound,
+                request.on.empty()
+                    ? fmt::format("run {} has {} targets: expected --on TARGET", view.run,
+                                  view.plan.targets.size())
+                    : fmt::format("run {} has no target {}", view.run, Printable(request.on)));
+  request.evidence = Sha256Hex(request.reason);
+  TRY_VOID(world.files.MakeFolders(paths.Evidence(view.run)));
+  return world.files.WriteAtomic(
+      fmt::format("{}/{}.txt", paths.Evidence(view.run), request.evidence), request.reason);
+}
+
+}  // namespace
+
 Status AskRun(World& world, const SitePaths& site, const std::string& name,
               engine::Requests::Request request) {
   TRY(const RunbookRun view, ViewRun(world.files, site, name));
@@ -305,6 +402,8 @@ Status AskRun(World& world, const SitePaths& site, const std::string& name,
       return Fail(Code::kRefused, fmt::format("run {} is of plan {}, not {}", view.run,
                                               view.plan.hash.substr(0, 16), request.plan_hash));
   }
+  if (request.kind == engine::Requests::Request::Kind::kAttest)
+    TRY_VOID(FitAttest(world, RunbookPaths(site), view, request));
   request.plan_hash = view.plan.hash;
   return FolderRequests::Put(world, RunbookPaths(site).Requests(view.run), request);
 }

@@ -20,6 +20,12 @@ struct KnownRunbook {
   std::string text;
   bool own = false;  // the site's
 };
+// Where a site's own runbook stands in its git: "git 9f3c...", with what differs from that commit
+// named; "not in git: ...". "" for one of the binary.
+std::string CommitOf(Processes& processes, const KnownRunbook& known);
+// The findings of one file, as LoadRunbook of the catalogue would make them; kInvalid with one
+// "file:line:column: what" a line.
+Result<Runbook> LintRunbookFile(Files& files, const std::string& path);
 Result<std::vector<KnownRunbook>> KnownRunbooks(Files& files, const std::string& site_folder);
 Result<KnownRunbook> FindRunbook(Files& files, const std::string& site_folder,
                                  const std::string& id);
@@ -39,6 +45,9 @@ struct RunOptions {
   bool approve = false;  // every step that needs it, of this very plan
   bool wait = false;     // for a person's word, instead of stopping
   OpenOptions open;
+  std::string run = {};  // its name, where it was given before; otherwise a new one
+  // A person's leave to begin outside of the change window; both, or none.
+  std::string now_by = {}, now_reason = {};
 };
 struct RunOutcome {
   std::string run;
@@ -48,7 +57,8 @@ struct RunOutcome {
   int exit_code = 0;
   size_t syncs = 0;
 };
-// Refuses (kRefused) a plan whose world has changed, naming the differences.
+// Refuses (kRefused) a plan whose world has changed, naming the differences, and one outside of its
+// change window. kCancelled when the progress said Stopped: the run is resumed later.
 Result<RunOutcome> RunPlan(SiteContext& site, const Plan& plan, const RunOptions& options,
                            Progress& progress);
 Result<RunOutcome> ResumeRun(SiteContext& site, const std::string& run, const RunOptions& options,

@@ -69,6 +69,8 @@ TEST_F(RunbooksTest, EachEndsInTheLabAsItsRehearsalSays) {
   ASSERT_TRUE(all.ok()) << all.error().ToString();
   size_t rehearsed = 0;
   for (const KnownRunbook& known : *all) {
+    // The others have a lab of their own each: runbook_rehearsals_test.cc.
+    if (known.book.id != "R1" && known.book.id != "R6" && known.book.id != "R13") continue;
     for (const Rehearsal& rehearsal : known.book.rehearsals) {
       SCOPED_TRACE(known.book.id + " with " + rehearsal.fault);
       World world = lab_.world();

@@ -32,6 +32,8 @@ class SiteReader {
     Section("training", [&](YamlReader& r) { ReadTraining(r); });
     Section("collective", [&](YamlReader& r) { ReadCollective(r); });
     Section("inference", [&](YamlReader& r) { ReadInference(r); });
+    Section("alerts", [&](YamlReader& r) { ReadAlerts(r); });
+    ReadWindows();
     ReadMap("ssh", site_.ssh);
     ReadMap("pins", site_.pins);
     ReadThresholds();
@@ -169,6 +171,46 @@ class SiteReader {
     if (auto goodput = r.QuantityIfAny("goodput_min", Unit::kRatio)) t.goodput_min = goodput->value;
     if (t.requests < 10) r.Say("requests: expected 10 or more");
     if (!(t.requests_per_s > 0)) r.Say("requests_per_s: expected more than 0");
+  }
+
+  void ReadAlerts(YamlReader& r) {
+    site_.alerts.alone = r.TextsOr("alone");
+    site_.alerts.plan_waits = r.DurationOr("plan_waits", site_.alerts.plan_waits);
+    if (site_.alerts.plan_waits <= Duration::zero())
+      r.Say("plan_waits: expected a span such as 24h");
+  }
+
+  void ReadWindows() {
+    for (const YamlNode& yaml : reader_.Items("change_windows")) {
+      YamlReader w(yaml, file_, findings_);
+      ChangeWindow window;
+      window.name = w.Text("name");
+      window.runbooks = w.TextsOr("runbooks");
+      for (const std::string& day : w.TextsOr("days")) {
+        if (const auto weekday = ParseWeekday(day); weekday.ok()) {
+          window.days.push_back(*weekday);
+        } else {
+          w.SayAt(*w.Child("days"), "days: " + weekday.error().message);
+        }
+      }
+      Duration until{};
+      for (const auto& [key, into] : {std::pair{"from", &window.from}, std::pair{"to", &until}}) {
+        const YamlNode* node = w.NeedChild(key);
+        if (node == nullptr) continue;
+        const auto text = YamlText(*node);
+        const auto time = text.ok() ? ParseTimeOfDay(*text) : Fail(text.error());
+        if (time.ok()) {
+          *into = *time;
+        } else {
+          w.SayAt(*node, fmt::format("{}: {}", key, time.error().message));
+        }
+      }
+      window.length = until - window.from;
+      // The other side of midnight, and the same minute: a whole day.
+      if (window.length <= Duration::zero()) window.length += std::chrono::hours(24);
+      w.Done();
+      site_.change_windows.push_back(std::move(window));
+    }
   }
 
   void ReadMap(std::string_view key, std::map<std::string, std::string>& into) {

@@ -9,6 +9,7 @@
 #include "base/digest.h"
 #include "base/strings.h"
 #include "catalogue/expectation.h"
+#include "plan/support.h"
 #include "plan/templates.h"
 
 namespace muster {
@@ -26,14 +27,14 @@ bool Concerns(const Subject& subject, const Subject& on) {
   return subject == on;
 }
 
-// A gate between nodes needs a second one: the next of the site.
+// A gate between nodes needs others: the next of the site. One pair alone has nothing to be slower
+// than, so collectives are held against two.
 std::vector<std::string> NodesFor(const Site& site, int gate, const std::string& node) {
   std::vector<std::string> nodes = {node};
-  if (gate != 2 && gate < 6) return nodes;
+  const size_t wanted = gate == 6 ? 3 : gate == 2 || gate > 6 ? 2 : 1;
   for (const Node& other : site.cluster.nodes) {
-    if (other.name == node) continue;
-    nodes.push_back(other.name);
-    break;
+    if (nodes.size() == wanted) break;
+    if (other.name != node) nodes.push_back(other.name);
   }
   return nodes;
 }
@@ -129,11 +130,42 @@ Looked SiteLooker::LookAt(SiteContext& site, const Check& check, const Subject& 
                            : "no way to switch its power: " + power.error().ToString(),
                 ""};
       }
+      if (check.builtin == "supported") return Supported(site, on, values);
       return Unknown("not looked at here: " + check.builtin);
     case Check::Form::kAttest:
       break;
   }
   return Unknown("not looked at here");
+}
+
+// What the run comes to: the driver that it is given, else the one that runs; the node's kernel;
+// the operator, Kubernetes and CUDA that the site pins.
+Looked SiteLooker::Supported(SiteContext& site, const Subject& on, const TemplateValues& values) {
+  const std::string own = site.paths.folder + "/support.yaml";
+  const auto text = world_.files.Read(own, 1 << 20);
+  if (!text.ok() && text.error().code != Code::kNotFound) return Unknown(text.error().ToString());
+  const auto matrix = text.ok() ? ParseSupport(*text, own) : EmbeddedSupport();
+  if (!matrix.ok()) return Unknown(matrix.error().message);
+  std::map<std::string, std::string> versions;
+  SilentProgress silent;
+  const Evidence evidence =
+      LookAtGate(site, 3, {std::string(on.Host())}, run_, false, true, silent);
+  for (const Observation& o : evidence.All()) {
+    if (o.subject != NodeSubject(on.Host()) || o.value() == nullptr) continue;
+    if (o.fact == "node.driver_version") versions["driver"] = FormatValue(*o.value(), o.unit);
+    if (o.fact == "node.kernel") versions["kernel"] = FormatValue(*o.value(), o.unit);
+    if (o.fact == "node.os") versions["os"] = FormatValue(*o.value(), o.unit);
+  }
+  if (const auto driver = values.find("driver"); driver != values.end())
+    versions["driver"] = driver->second;
+  const std::pair<const char*, const char*> pins[] = {
+      {"gpu_operator", "operator"}, {"kubernetes", "kubernetes"}, {"cuda", "cuda"}};
+  for (const auto& [pin, part] : pins) {
+    if (const auto it = site.site().pins.find(pin); it != site.site().pins.end())
+      versions[part] = it->second;
+  }
+  const SupportAnswer answer = AskSupport(*matrix, versions, world_.clock.Now());
+  return {answer.level, answer.text, Store(Join(answer.lines, "\n") + "\n" + matrix->source)};
 }
 
 Looked SiteLooker::Sum(std::span<const Verdict> verdicts, const Evidence* evidence) {

@@ -29,6 +29,7 @@ class SiteLooker final : public engine::Looker {
                       const TemplateValues& values);
   engine::Looked Command(SiteContext& site, const Check& check, const Subject& on,
                          const TemplateValues& values);
+  engine::Looked Supported(SiteContext& site, const Subject& on, const TemplateValues& values);
   engine::Looked Sum(std::span<const Verdict> verdicts, const Evidence* evidence);
   std::string Store(const std::string& text);
 

@@ -8,6 +8,7 @@
 
 #include "base/strings.h"
 #include "cli/advise/advise.h"
+#include "cli/alerts/alerts.h"
 #include "cli/baseline/baseline.h"
 #include "cli/bom/bom.h"
 #include "cli/bringup/bringup.h"
@@ -117,6 +118,11 @@ constexpr std::array kCommands = {
     Command{"runbook rollback", "Repair", "Take a run back", RunbookRollback},
     Command{"runbook journal", "Repair", "What a run wrote down", RunbookJournal},
     Command{"runbook ticket", "Repair", "The RMA ticket of a run's target", RunbookTicket},
+    Command{"runbook attest", "Repair", "Answer a check that asks a person", RunbookAttest},
+    Command{"runbook lint", "Repair", "Runbook files held to the schema", RunbookLint},
+    Command{"alerts serve", "Repair", "Alertmanager's webhooks start runbooks", AlertsServe},
+    Command{"alerts list", "Repair", "What became of the alerts", AlertsList},
+    Command{"alerts approve", "Repair", "A person's word for an alert's plan", AlertsApprove},
     Command{"node list", "Repair", "Who holds which node, why, until when", NodeList},
     Command{"node cordon", "Repair", "Nothing new on a node", NodeCordon},
     Command{"node drain", "Repair", "Cordon, and let the work end", NodeDrain},

@@ -245,15 +245,31 @@ TEST(Commands, JsonOfEveryVerbParsesAndCarriesItsKind) {
   json_of("lab faults");
   json_of("lab heal");
   json_of("version");
+  json_of("runbook list");
+  json_of("runbook show R6");
+  json_of("lab inject xid_119 --on node000/gpu1");
+  json_of("runbook plan R6 --on node000/gpu1 --out /site/plan.json");
+  EXPECT_TRUE(json_of("runbook run /site/plan.json")["closed"].get<bool>());
+  json_of("runbook status");
+  json_of("runbook status r-");
+  json_of("runbook journal");
+  json_of("runbook ticket");
+  lab.files.Put("/site/x.yaml", lab.files.Read("/site/site.yaml").value());
+  json_of("runbook lint /site/x.yaml");
+  json_of("node list");
+  json_of("node cordon node001 --reason fan --ttl 1h");
+  json_of("alerts list --all");
   json_of("lab exam --only link_down --pairs 0 --nodes 2 -q");
   const Said report = Ask(lab, "bringup report --format json");
   EXPECT_TRUE(Json::parse(report.out, nullptr, false).contains("apiVersion"));
   for (const char* verb :
-       {"init",      "bringup plan", "bringup run",   "bringup status", "bringup watch",
-        "gate sign", "gate waive",   "gate stale",    "check",          "explain",
-        "verify",    "baseline set", "baseline diff", "baseline list",  "bundle",
-        "capture",   "lab create",   "lab inject",    "lab heal",       "lab faults",
-        "lab exam",  "version"}) {
+       {"init",        "bringup plan",   "bringup run",     "bringup status", "bringup watch",
+        "gate sign",   "gate waive",     "gate stale",      "check",          "explain",
+        "verify",      "baseline set",   "baseline diff",   "baseline list",  "bundle",
+        "capture",     "lab create",     "lab inject",      "lab heal",       "lab faults",
+        "lab exam",    "version",        "runbook list",    "runbook show",   "runbook plan",
+        "runbook run", "runbook status", "runbook journal", "runbook ticket", "runbook lint",
+        "node list",   "node cordon",    "alerts list"}) {
     EXPECT_GT(verbs[verb], 0) << verb << " was not asked";
   }
 }

@@ -4,10 +4,18 @@
 
 #include <functional>
 #include <iosfwd>
+#include <memory>
 #include <string>
 
+#include "base/result.h"
 #include "world/inputs.h"
 #include "world/world.h"
+
+namespace muster {
+class AlertDesk;
+class AlertServer;
+struct AlertServerOptions;
+}  // namespace muster
 
 namespace muster::cli {
 
@@ -30,6 +38,9 @@ struct Context {
   // moment; the second ends the process at once.
   std::function<void()> catch_interrupts = {};
   std::function<bool()> interrupted = {};  // whether one was noted
+  // api/alert_server.h; nothing in tests, which open no ports.
+  std::function<Result<std::unique_ptr<AlertServer>>(AlertDesk&, World&, const AlertServerOptions&)>
+      make_alert_server = {};
 };
 
 }  // namespace muster::cli

@@ -63,6 +63,8 @@ Status Engine::TakeRequests() {
     Entry entry = For(request.kind == K::kApprove    ? EntryType::kApproved
                       : request.kind == K::kPause    ? EntryType::kPaused
                       : request.kind == K::kContinue ? EntryType::kContinued
+                      : request.kind == K::kAttest   ? EntryType::kAttested
+                      : request.kind == K::kUnbind   ? EntryType::kUnbound
                                                      : EntryType::kRollback,
                       -1);
     entry.by = request.by;
@@ -72,6 +74,15 @@ Status Engine::TakeRequests() {
       // A word that was given for another plan is none.
       if (request.plan_hash != plan_.hash) continue;
       entry.plan_hash = request.plan_hash;
+      entry.until = now_ + options_.approval_for;
+    }
+    if (request.kind == K::kAttest) {
+      for (size_t i = 0; i < plan_.targets.size(); ++i) {
+        if (plan_.targets[i].on.id == request.on) entry.target = static_cast<int>(i);
+      }
+      if (entry.target < 0) continue;
+      entry.level = request.yes ? Level::kPass : Level::kFail;
+      entry.evidence = request.evidence;
       entry.until = now_ + options_.approval_for;
     }
     TRY_VOID(Write(std::move(entry), Log::Need::kDurable));

@@ -7,6 +7,7 @@
 // and all it remembers that matters is in the journal, so it may be stopped between any two calls.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -31,6 +32,9 @@ struct EngineOptions {
   Duration approval_for = std::chrono::hours(4);  // a person's word lasts that long
   Duration lock_wait = std::chrono::minutes(30);  // for a lock of another run
   bool skip_soak = false;                         // a rehearsal need not wait between waves
+  // Not empty: why no target may be begun now (its change window is closed). What has begun is
+  // always led to its end.
+  std::function<std::string(TimePoint)> closed = {};
   Sabotage sabotage = Sabotage::kNone;
 };
 
@@ -127,7 +131,10 @@ class Engine {
   Acted EndOfProgram(int target);
   // Empty: the node is still ours. Otherwise who has it.
   Result<std::string> TakenBy(int target);
-  Looked Judge_(const muster::Check& check, int target);
+  // `not_before`: a person's answer from before it does not count.
+  Looked Judge_(const muster::Check& check, int target, TimePoint not_before = {});
+  // A check asks a person who has not answered: says so in blocked_.
+  bool Unanswered(const muster::Check& check, int target, TimePoint not_before);
 
   const Plan& plan_;
   EnginePorts ports_;

@@ -61,6 +61,12 @@ Engine::Acted Engine::TryStart() {
     blocked_ = "paused";
     return Did2::kBlocked;
   }
+  if (options_.closed && !state_.unbound) {
+    if (std::string closed = options_.closed(now_); !closed.empty()) {
+      blocked_ = std::move(closed);
+      return Did2::kBlocked;
+    }
+  }
   std::string why;
   if (!LimitsAllow(index, why)) {
     // Somebody under way makes room; held ones of ended targets never do.
@@ -145,6 +151,7 @@ Engine::Acted Engine::Check(int index) {
     return End_(index, End::kNotStarted, "a person asked for the way back");
   if (live.checked < checks.size()) {
     const muster::Check& check = checks[live.checked];
+    if (Unanswered(check, index, {})) return Did2::kBlocked;
     const Looked looked = Judge_(check, index);
     ++live.checked;
     Entry entry = For(EntryType::kChecked, index);
@@ -196,7 +203,16 @@ Engine::Acted Engine::TriggerStands(int index) {
                       : std::string(kNoLongerStands));
 }
 
-Looked Engine::Judge_(const muster::Check& check, int index) {
+bool Engine::Unanswered(const muster::Check& check, int index, TimePoint not_before) {
+  if (check.form != muster::Check::Form::kAttest ||
+      state_.Answer(index, check.id, now_, not_before) != nullptr)
+    return false;
+  blocked_ = fmt::format("check {} of {} asks a person: {}", check.id,
+                         plan_.targets[static_cast<size_t>(index)].on.id, check.attest);
+  return true;
+}
+
+Looked Engine::Judge_(const muster::Check& check, int index, TimePoint not_before) {
   const PlannedTarget& target = plan_.targets[static_cast<size_t>(index)];
   Looked looked;
   if (check.builtin == "jobs_none") {
@@ -214,6 +230,13 @@ Looked Engine::Judge_(const muster::Check& check, int index) {
     looked.text = looked.level == Level::kPass ? "nobody else holds it"
                   : hold->lease                ? "held by " + hold->lease->owner
                                                : "cordoned by somebody else: " + hold->note;
+  } else if (check.form == muster::Check::Form::kAttest) {
+    const Attestation* answer = state_.Answer(index, check.id, now_, not_before);
+    if (answer == nullptr) return {Level::kUnknown, "a person has not said: " + check.attest, ""};
+    looked.level = answer->yes ? Level::kPass : Level::kFail;
+    looked.text =
+        fmt::format("{} says {}: {}", answer->by, answer->yes ? "yes" : "no", check.attest);
+    looked.evidence = answer->evidence;
   } else {
     looked = ports_.looker.Look(check, target.on, ValuesOf(index));
   }

@@ -60,7 +60,7 @@ Engine::Acted Engine::AdvanceTarget(int index) {
   if (static_cast<size_t>(state.cursor) >= program.size()) return EndOfProgram(index);
   ProgramStep& step = program[static_cast<size_t>(state.cursor)];
   if (state.open) return Observe(index, step);
-  if (state.last == Outcome::kUnknown && NeedsKnowing(step.action))
+  if (state.last == Outcome::kUnknown && (state.last_destructive || NeedsKnowing(step.action)))
     return End_(index, End::kInDoubt,
                 fmt::format("step {}: nobody can say whether it happened", step.id));
   if (Done(state.last)) {
@@ -168,6 +168,9 @@ Engine::Acted Engine::Intend(int index, const ProgramStep& step) {
   const bool destructive = step.action.Destructive();
   if (destructive && !state.touched && state.way == Way::kNone && !live.trigger_checked)
     return TriggerStands(index);
+  for (const muster::Check& check : step.before) {
+    if (Unanswered(check, index, {})) return Did2::kBlocked;
+  }
   TRY(const std::string hindered, Hindered(index, step));
   if (!hindered.empty()) return Failed(index, &step, hindered);
   if (state.held && options_.sabotage != Sabotage::kNoOwnership) {
@@ -213,9 +216,11 @@ Engine::Acted Engine::Intend(int index, const ProgramStep& step) {
   intent.effect = step.effect();
   intent.rung = step.rung;
   intent.fence = state.fence;
+  // A rung that is climbed goes through the steps after it once more: another order each time.
   intent.token =
-      fmt::format("{}/{}/{}/{}{}/{}", options_.run, plan_.targets[static_cast<size_t>(index)].on.id,
-                  state.round, state.way == Way::kNone ? "" : "back-", step.id, intent.attempt);
+      fmt::format("{}/{}/{}.{}/{}{}/{}", options_.run,
+                  plan_.targets[static_cast<size_t>(index)].on.id, state.round, state.rungs.size(),
+                  state.way == Way::kNone ? "" : "back-", step.id, intent.attempt);
   if (options_.sabotage == Sabotage::kNoIntent) {
     state.open = intent;
     const DidResult did = ports_.actuator.Do(OrderOf(index, step));
@@ -279,7 +284,9 @@ Engine::Acted Engine::Probe(int index, const ProgramStep& step) {
   TargetState& state = state_.targets[static_cast<size_t>(index)];
   Live& live = live_[static_cast<size_t>(index)];
   const TimePoint intended = state.open->at;
-  const Duration grace = NeedsKnowing(step.action) ? options_.grace : Duration::zero();
+  // What the intent says: a drain that was forced is so for the next engine, too.
+  const bool weighty = state.open->destructive || NeedsKnowing(step.action);
+  const Duration grace = weighty ? options_.grace : Duration::zero();
   // Not happened is believed only when a request cannot be under way any more.
   const TimePoint deadline =
       std::max(intended + step.timeout, live.intended ? live.sent_at + std::max(step.timeout, grace)
@@ -345,7 +352,7 @@ Engine::Acted Engine::Outcome_(int index, const ProgramStep& step, Outcome outco
   entry.detail = std::move(detail);
   if (state.open) entry.lease = state.open->lease;
   if (Done(outcome) && step.verify.empty()) entry.cursor = state.cursor + 1;
-  const bool weighty = NeedsKnowing(step.action);
+  const bool weighty = (state.open && state.open->destructive) || NeedsKnowing(step.action);
   TRY_VOID(Write(std::move(entry), weighty ? Log::Need::kClosing : Log::Need::kLater));
   Moved(index);
   return Did2::kWorked;
@@ -361,7 +368,8 @@ Engine::Acted Engine::Verify(int index, const ProgramStep& step) {
   if (live.verified >= step.verify.size())
     return Verdict_(index, step, Level::kPass, "every proof passes", live.said);
   const muster::Check& check = step.verify[live.verified];
-  const Looked looked = Judge_(check, index);
+  if (Unanswered(check, index, state.changed_at)) return Did2::kBlocked;
+  const Looked looked = Judge_(check, index, state.changed_at);
   if (looked.level == Level::kFail)
     return Verdict_(index, step, Level::kFail, check.ToString() + ": " + looked.text,
                     looked.evidence);

@@ -13,10 +13,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array<std::string_view, 19> kTypes = {
+constexpr std::array<std::string_view, 21> kTypes = {
     "",         "open",   "attached", "approved", "paused",   "continued", "started",
     "checked",  "intent", "again",    "outcome",  "verified", "skipped",   "asked",
-    "rollback", "round",  "ended",    "unlocked", "closed"};
+    "rollback", "round",  "ended",    "unlocked", "closed",   "attested",  "unbound"};
 constexpr std::array<std::string_view, 6> kOutcomes = {
     "", "done", "already so", "not applied", "applied and failed", "unknown"};
 constexpr std::array<std::string_view, 11> kEnds = {
@@ -125,7 +125,8 @@ std::string EncodeEntry(const Entry& entry) {
   put("evidence", entry.evidence, "");
   put("planHash", entry.plan_hash, "");
   put("fence", entry.fence, uint64_t{0});
-  if (entry.type == EntryType::kVerified || entry.type == EntryType::kChecked)
+  if (entry.type == EntryType::kVerified || entry.type == EntryType::kChecked ||
+      entry.type == EntryType::kAttested)
     json["level"] = ToString(entry.level);
   if (entry.rung != Rung::kNone) json["rung"] = ToString(entry.rung);
   if (entry.type == EntryType::kIntent || entry.type == EntryType::kOutcome)

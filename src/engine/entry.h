@@ -31,6 +31,8 @@ enum class EntryType : uint32_t {
   kEnded,     // a target: end, detail
   kUnlocked,  // a target's locks are given back
   kClosed,    // the run: detail
+  kAttested,  // a person's answer to the check `step` of a target: level, by, detail, evidence
+  kUnbound,   // a person lets it begin outside of its change window: by, detail
 };
 std::string_view ToString(EntryType type);
 

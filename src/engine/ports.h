@@ -61,13 +61,24 @@ class History {
   virtual Result<int> Attempts(const Subject& on, Rung rung, TimePoint since) = 0;
 };
 
-// What people asked of this run since it was last asked: approvals, pause, continue, rollback.
+// What people asked of this run since it was last asked: approvals, answers, pause, continue,
+// rollback, leave to begin outside of its change window.
 class Requests {
  public:
   virtual ~Requests() = default;
   struct Request {
-    enum class Kind { kApprove, kPause, kContinue, kRollback } kind = Kind::kPause;
+    enum class Kind {
+      kApprove,
+      kPause,
+      kContinue,
+      kRollback,
+      kAttest,
+      kUnbind
+    } kind = Kind::kPause;
     std::string step, by, plan_hash, reason;
+    // Of kAttest, whose `step` is the check and whose `reason` is what the person saw.
+    std::string on = {}, evidence = {};  // a target's id; the digest of the reason
+    bool yes = false;
   };
   virtual std::vector<Request> Take() = 0;
 };

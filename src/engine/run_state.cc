@@ -37,6 +37,8 @@ Status ApplyOutcome(TargetState& target, const Entry& entry) {
   if (done && entry.act == ActKind::kReturn) target.held = false;
   if (entry.outcome == Outcome::kDone && target.way == Way::kNone)
     target.done.push_back(static_cast<size_t>(target.cursor));
+  if (target.open) target.changed_at = entry.at;
+  target.last_destructive = target.open && target.open->destructive;
   target.open.reset();
   target.last = entry.outcome;
   if (entry.cursor >= 0) MoveTo(target, entry.cursor);
@@ -65,6 +67,7 @@ Status ApplyToTarget(TargetState& target, const Entry& entry) {
     case T::kIntent:
       if (target.open) return Wrong(entry, "another intent is open");
       target.open = entry;
+      target.changed_at = entry.at;
       target.again = 0;
       ++target.attempts;
       target.asked = false;
@@ -143,6 +146,15 @@ Status RunState::Apply(const Entry& entry) {
     case T::kApproved:
       approvals.push_back({entry.step, entry.by, entry.at, entry.until});
       return {};
+    case T::kAttested:
+      if (entry.target < 0 || static_cast<size_t>(entry.target) >= targets.size())
+        return Wrong(entry, "the plan has no such target");
+      attestations.push_back({entry.target, entry.step, entry.by, entry.level == Level::kPass,
+                              entry.at, entry.until, entry.evidence});
+      return {};
+    case T::kUnbound:
+      unbound = true;
+      return {};
     case T::kPaused:
       paused = true;
       return {};
@@ -175,6 +187,15 @@ bool RunState::Approved(std::string_view step, TimePoint now, TimePoint not_befo
     // "*" was said of the plan; being asked later is another question.
     return a.step == step || (a.step == "*" && not_before == TimePoint{});
   });
+}
+
+const Attestation* RunState::Answer(int target, std::string_view check, TimePoint now,
+                                    TimePoint not_before) const {
+  for (auto it = attestations.rbegin(); it != attestations.rend(); ++it) {
+    if (it->target == target && it->check == check && it->at > not_before && now < it->until)
+      return &*it;
+  }
+  return nullptr;
 }
 
 bool CountsAsFailure(End end) {

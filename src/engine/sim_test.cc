@@ -55,14 +55,12 @@ class Mutation : public ::testing::TestWithParam<std::pair<Sabotage, const char*
 TEST_P(Mutation, IsNoticed) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     const SimResult result = SimDriver(seed, BadWeather(), GetParam().first).Drive(kStepsOfASeed);
-    if (result.broken.empty()) continue;
-    bool right = false;
-    for (const std::string& broken : result.broken)
-      right = right || Contains(broken, GetParam().second);
-    EXPECT_TRUE(right) << Join(result.broken, "\n");
-    return;
+    // A safety that is gone may break other promises first; the one that it stands for must show.
+    for (const std::string& broken : result.broken) {
+      if (Contains(broken, GetParam().second)) return;
+    }
   }
-  FAIL() << "30 seeds went by and nobody noticed";
+  FAIL() << "30 seeds went by and nobody noticed that " << GetParam().second;
 }
 
 std::string NameOf(const ::testing::TestParamInfo<std::pair<Sabotage, const char*>>& info) {

@@ -12,6 +12,7 @@
 
 #include "base/time.h"
 #include "base/unit.h"
+#include "model/change_window.h"
 #include "model/cluster.h"
 
 namespace muster {
@@ -103,6 +104,13 @@ struct Scope {
   std::vector<std::string> nodes;
 };
 
+// What an alert may begin without a person: the runbooks named here, by id.
+// All others are planned, saved, and wait.
+struct AlertPolicy {
+  std::vector<std::string> alone;
+  Duration plan_waits = std::chrono::hours(24);  // for a person's word; then it lapses
+};
+
 struct Site {
   std::string name;
   SiteKind kind = SiteKind::kLab;
@@ -123,7 +131,9 @@ struct Site {
   CollectiveTarget collective;
   InferenceTarget inference;
   Duration window = std::chrono::seconds(2);  // between the two readings of counters
-  std::map<std::string, std::string> pins;    // image and chart digests, versions, resource keys
+  std::vector<ChangeWindow> change_windows;   // none: changes may begin at any time
+  AlertPolicy alerts;
+  std::map<std::string, std::string> pins;  // image and chart digests, versions, resource keys
   std::map<std::string, std::string> ssh;   // host sites: "user", "port", "identity_file", "config"
   std::map<std::string, BmcEndpoint> bmcs;  // by node; a node without one is not there
   std::optional<KubernetesTarget> kubernetes;  // who cordons and drains; nothing = the host itself

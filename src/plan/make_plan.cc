@@ -49,6 +49,7 @@ class Planner {
     plan_.evidence = facts_.evidence;
     plan_.runbook_text = runbook_text;
     plan_.runbook_file = book_.file;
+    plan_.runbook_commit = request_.runbook_commit;
     plan_.runbook = book_;
     plan_.fleet = nodes_.size();
     TRY_VOID(FillInputs());

@@ -43,6 +43,7 @@ struct Plan {
   Origin origin = Origin::kLive;    // of the actuator
   Origin evidence = Origin::kLive;  // the least real of what was looked at
   std::string runbook_text, runbook_file;
+  std::string runbook_commit;  // of a site's own: "git 9f3c..."; "" = this binary's
   Runbook runbook;
   std::map<std::string, std::string> inputs;
   std::vector<PlannedTarget> targets;  // in order; a wave's stand together
@@ -61,6 +62,7 @@ struct Plan {
 // What the planner is told; it reads nothing itself.
 struct PlanRequest {
   std::string site, by;
+  std::string runbook_commit = {};  // where a site's own runbook stands in its git
   TimePoint now;
   std::vector<Subject> on;  // nodes, or GPUs for a GPU's runbook; in the order asked for
   std::map<std::string, std::string> inputs;

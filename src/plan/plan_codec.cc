@@ -80,6 +80,7 @@ Json PlanJson(const Plan& plan) {
                {"leftOut", plan.left_out},
                {"world", plan.world},
                {"targets", Json::array()}};
+  if (!plan.runbook_commit.empty()) json["runbook"]["commit"] = plan.runbook_commit;
   for (const PlannedTarget& target : plan.targets)
     json["targets"].push_back(TargetJson(plan.runbook, target));
   return json;
@@ -173,6 +174,7 @@ Result<Plan> PlanFrom(const Json& json) {
   const Json& book = json.at("runbook");
   plan.runbook_text = book.at("text").get<std::string>();
   plan.runbook_file = book.at("file").get<std::string>();
+  plan.runbook_commit = book.value("commit", "");
   TRY(plan.runbook, ParseRunbook(plan.runbook_text, plan.runbook_file));
   plan.inputs = json.at("inputs").get<std::map<std::string, std::string>>();
   plan.waves = json.at("waves").get<int>();

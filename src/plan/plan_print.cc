@@ -112,6 +112,8 @@ std::string PrintPlan(const Plan& plan, bool all_targets) {
       fmt::format("{} {}\nplan {}  made {} by {} for site {}  evidence {}\n\n", plan.runbook.id,
                   plan.runbook.title, plan.hash.substr(0, 16), FormatTime(plan.made_at), plan.by,
                   plan.site, ToString(plan.evidence));
+  if (!plan.runbook_commit.empty())
+    out += fmt::format("  the site's own runbook {}: {}\n", plan.runbook_file, plan.runbook_commit);
   for (const auto& [name, value] : plan.inputs) out += fmt::format("  {} = {}\n", name, value);
   out += fmt::format(
       "  at once: {}; a rack: {}; a leaf: {}; a job: {}; out of service in all: {} of {} ({} now)\n"

@@ -21,6 +21,7 @@ class Linter {
   void Run(const std::vector<std::string>& codes) {
     Head();
     Ids();
+    Attests();
     for (size_t i = 0; i < book_.steps.size(); ++i) Step(book_.steps[i], places_.steps[i]);
     Isolation();
     Ladder();
@@ -70,6 +71,31 @@ class Linter {
           Say(places_.steps[i], fmt::format("after: there is no other step {}", Printable(before)));
       }
     }
+  }
+
+  // A person answers a check by its name, while the run waits; where nothing waits nobody is asked.
+  void Attests() {
+    std::set<std::string> ids;
+    const auto asks = [&](const std::vector<Check>& checks, YamlMark at, bool waits) {
+      for (const Check& check : checks) {
+        if (check.form != Check::Form::kAttest) continue;
+        if (!waits) Say(at, "attest: nobody can be asked in stands_while and skip_when");
+        if (check.id.empty() || !ids.insert(check.id).second)
+          Say(at, "attest: expected an id of its own, by which a person answers");
+        if (check.for_at_least > Duration::zero())
+          Say(at, "attest: a person answers once, for: does not go with it");
+      }
+    };
+    asks(book_.trigger.stands_while, places_.root, false);
+    asks(book_.prechecks, places_.root, true);
+    for (size_t i = 0; i < book_.steps.size(); ++i) {
+      asks(book_.steps[i].skip_when, places_.steps[i], false);
+      asks(book_.steps[i].before, places_.steps[i], true);
+      asks(book_.steps[i].verify, places_.steps[i], true);
+    }
+    asks(book_.rollback.step.before, places_.rollback, true);
+    asks(book_.rollback.step.verify, places_.rollback, true);
+    asks(book_.rollback.verify, places_.rollback, true);
   }
 
   // A stable topological order; what is left over is a cycle.
@@ -276,6 +302,7 @@ std::string Check::ToString() const {
     case Form::kBuiltin:
       text = builtin == "jobs_none"    ? "no job runs on the node"
              : builtin == "lights_out" ? "the node's power can be controlled out of band"
+             : builtin == "supported"  ? "the versions that it comes to are in the support matrix"
                                        : "nobody else holds the node";
       break;
     case Form::kAttest:

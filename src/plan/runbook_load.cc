@@ -145,7 +145,8 @@ class RunbookLoader {
     }
     if (is("is", Check::Form::kBuiltin)) {
       check.builtin = r.Text("is");
-      static const std::vector<std::string> kKnown = {"jobs_none", "lights_out", "not_foreign"};
+      static const std::vector<std::string> kKnown = {"jobs_none", "lights_out", "not_foreign",
+                                                      "supported"};
       if (std::find(kKnown.begin(), kKnown.end(), check.builtin) == kKnown.end())
         r.SayAt(*node.Find("is"), "expected is: " + Join(kKnown, ", "));
     }

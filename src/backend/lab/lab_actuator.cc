@@ -194,6 +194,10 @@ DidResult LabActuator::Do(const Order& order) {
     return {Did::kRefused, fmt::format("fence {} is older than {}", order.fence, ops.fence)};
   DidResult did{Did::kAccepted, ""};
   const ActKind kind = order.action.kind;
+  const auto spoiled = ops.spoiled.find(std::string(ToString(kind)));
+  if (spoiled != ops.spoiled.end() && spoiled->second != "lie")
+    return {spoiled->second == "refuse" ? Did::kRefused : Did::kFailed,
+            "the lab was told to spoil it"};
   if (kind == ActKind::kCordon || kind == ActKind::kReturn) {
     did = DoHold(state, order);
   } else {
@@ -285,6 +289,17 @@ Status LabActuator::StartJob(const RunningJob& job, Duration checkpoint_every) {
   lab_job.job.started = std::chrono::floor<std::chrono::milliseconds>(lab_job.job.started);
   // Kept once, with its first node.
   open.state.ops[job.nodes.front()].jobs.push_back(std::move(lab_job));
+  return SaveLab(base_.files, open.state);
+}
+
+Status LabActuator::Spoil(const std::string& node, ActKind kind, const std::string& how) {
+  if (how != "refuse" && how != "fail" && how != "lie" && !how.empty())
+    return Fail(Code::kInvalid, "expected refuse, fail, lie, or nothing to take it back");
+  TRY(Open open, OpenLab());
+  TRY_VOID(NodeOf(open.state, node));
+  auto& spoiled = open.state.ops[node].spoiled;
+  spoiled.erase(std::string(ToString(kind)));
+  if (!how.empty()) spoiled[std::string(ToString(kind))] = how;
   return SaveLab(base_.files, open.state);
 }
 

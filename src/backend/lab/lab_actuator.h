@@ -30,6 +30,9 @@ class LabActuator final : public Actuator {
 
   // A job of the lab, for rehearsals; `checkpoint_every` 0: it writes no durable checkpoint.
   Status StartJob(const RunningJob& job, Duration checkpoint_every);
+  // Acts of this kind on this node do not go well from now on: "refuse", "fail" or "lie" (done, as
+  // far as one sees, and mends nothing); "" takes it back.
+  Status Spoil(const std::string& node, ActKind kind, const std::string& how);
   // What a person does by hand: sets or clears a cordon without asking anybody.
   Status SetHold(const std::string& node, const Hold& hold);
 

@@ -13,8 +13,8 @@ namespace {
 
 std::map<std::string_view, const Tool*> JoinTools() {
   std::map<std::string_view, const Tool*> table;
-  for (const auto tools : {PlainTools(), SoftwareTools(), PathTools(), InfinibandTools(),
-                           NvidiaTools(), NcclTools()}) {
+  for (const auto tools : {PlainTools(), SoftwareTools(), PathTools(), RepairTools(),
+                           InfinibandTools(), NvidiaTools(), NcclTools()}) {
     for (const Tool& tool : tools) table.emplace(tool.program, &tool);
   }
   return table;

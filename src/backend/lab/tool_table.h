@@ -22,5 +22,7 @@ std::span<const Tool> SoftwareTools();
 std::span<const LabFile> SoftwareFiles();
 // getent, df, dd, unlink.
 std::span<const Tool> PathTools();
+// test, dpkg, pgrep, ipmitool, lsinitramfs: what runbooks ask of a host.
+std::span<const Tool> RepairTools();
 
 }  // namespace muster::lab

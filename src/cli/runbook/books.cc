@@ -1,4 +1,6 @@
 // Reading: which runbooks there are, and what one says.
+#include <map>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -145,6 +147,43 @@ ExitCode RunbookShow(const Invocation& invocation) {
   out += "\nsource: " + book.source + "\n";
   Emit(context, output, doc);
   return ExitCode::kDone;
+}
+
+ExitCode RunbookLint(const Invocation& invocation) {
+  OutputOptions output;
+  std::vector<std::string> paths;
+  Args args("runbook lint", "Runbook files held to the schema, as they are when they are loaded");
+  args.Rest("FILE", paths, "Runbook files", true);
+  output.AddTo(args);
+  args.Example("muster runbook lint runbooks/*.yaml");
+  if (auto stop = Begin(invocation, args)) return *stop;
+  Context& context = invocation.context;
+  Document doc;
+  doc.kind = "RunbookLint";
+  Json rows = Json::array();
+  std::map<std::string, std::string> owner;
+  bool good = true;
+  for (const std::string& path : paths) {
+    const auto book = LintRunbookFile(context.world.files, path);
+    std::string wrong = book.ok() ? "" : book.error().message;
+    if (book.ok()) {
+      const auto [first, fresh] = owner.emplace(book->id, path);
+      if (!fresh)
+        wrong = fmt::format("{}:1:1: {} is the id of {} too", Printable(path), book->id,
+                            Printable(first->second));
+    }
+    good = good && wrong.empty();
+    rows.push_back({{"file", path},
+                    {"id", book.ok() ? book->id : ""},
+                    {"good", wrong.empty()},
+                    {"findings", wrong}});
+    doc.table += wrong.empty() ? fmt::format("{}: {} {}\n", Printable(path), book->id, book->title)
+                               : wrong + "\n";
+    doc.cases.push_back({"runbook", path, wrong.empty() ? Level::kPass : Level::kFail, wrong});
+  }
+  *doc.json = {{"files", rows}};
+  Emit(context, output, doc);
+  return good ? ExitCode::kDone : ExitCode::kUsage;
 }
 
 }  // namespace muster::cli

@@ -59,6 +59,12 @@ ExitCode RunbookPlan(const Invocation& invocation) {
   doc.kind = "RunbookPlan";
   *doc.json = nlohmann::ordered_json::parse(WritePlan(*plan));
   doc.table = PrintPlan(*plan, all);
+  const WindowAnswer window =
+      AskWindows(site->site().change_windows, plan->runbook.id, context.world.clock.Now());
+  if (window.held)
+    doc.table += window.open ? fmt::format("change window: {} is open until {}\n", window.name,
+                                           FormatTime(window.closes_at))
+                             : "change window: " + WhyClosed(window, plan->runbook.id) + "\n";
   doc.table += out.empty()
                    ? "\nnothing was done. --out FILE keeps the plan for muster runbook run\n"
                    : fmt::format("\nnothing was done. muster runbook run {}\n", out);

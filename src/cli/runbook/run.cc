@@ -69,17 +69,24 @@ ExitCode RunbookRunPlan(const Invocation& invocation) {
   SiteOption site_option;
   OutputOptions output;
   std::string path;
-  bool approve = false, wait = false;
+  bool approve = false, wait = false, now = false;
+  std::string by, reason;
   Args args("runbook run",
             "Do a plan, under a journal: every act is intended, done, looked at, proven");
   args.Positional("PLAN", path, "The file of muster runbook plan --out");
   args.Flag("--approve", approve, "Approve every step of this plan that needs it");
   args.Flag("--wait", wait, "Wait for a person's word instead of stopping for it");
+  args.Flag("--now", now, "Begin outside of the change window; with --by and --reason, recorded");
+  args.Option("--by", by, "NAME", "With --now: who answers for it, a person's name");
+  args.Option("--reason", reason, "TEXT", "With --now: why it cannot wait");
   site_option.AddTo(args);
   output.AddTo(args);
   args.Example("muster runbook run plan.json --approve");
   if (auto stop = Begin(invocation, args)) return *stop;
   Context& context = invocation.context;
+  const bool any = now || !by.empty() || !reason.empty();
+  if (any && !(now && !Trim(by).empty() && !Trim(reason).empty()))
+    return Complain(context, Code::kInvalid, "--now, --by NAME and --reason TEXT go together");
   const auto text = context.world.files.Read(path, 256u << 20);
   if (!text.ok()) {
     return Complain(context, Code::kInvalid,
@@ -90,8 +97,10 @@ ExitCode RunbookRunPlan(const Invocation& invocation) {
   auto site = site_option.Open(context, true);
   if (!site.ok()) return Complain(context, site.error());
   LiveLine progress(context);
-  return ShowRun(context, output, *plan,
-                 RunPlan(*site, *plan, OptionsOf(context, approve, wait), progress));
+  RunOptions options = OptionsOf(context, approve, wait);
+  options.now_by = by;
+  options.now_reason = reason;
+  return ShowRun(context, output, *plan, RunPlan(*site, *plan, options, progress));
 }
 
 ExitCode RunbookResume(const Invocation& invocation) {
@@ -156,6 +165,35 @@ ExitCode RunbookApprove(const Invocation& invocation) {
   return Ask(
       invocation, a, {Kind::kApprove, step, by, plan, ""},
       fmt::format("{} approves {} of {}; muster runbook resume goes on with it", by, step, a.run));
+}
+
+ExitCode RunbookAttest(const Invocation& invocation) {
+  RunArg a;
+  std::string check, by, says, evidence, on;
+  Args args("runbook attest", "A person's answer to a check that no probe can make");
+  args.Positional("RUN", a.run, "A run, or how its name begins");
+  args.Positional("CHECK", check, "The check that asks; muster runbook status names it");
+  args.Required("--by", by, "NAME", "Who answers for it: a person's name");
+  args.Required("--says", says, "yes|no", "The answer");
+  args.Required("--evidence", evidence, "TEXT", "What was seen; it is kept with the run");
+  args.Option("--on", on, "TARGET", "Of which target, where the run has several");
+  a.site.AddTo(args);
+  a.output.AddTo(args);
+  args.Example(
+      "muster runbook attest r-2026 loss-goes-on --by 'A. Person' --says yes "
+      "--evidence 'loss 2.31 at step 1200, 2.30 before'");
+  if (auto stop = Begin(invocation, args)) return *stop;
+  if (says != "yes" && says != "no")
+    return Complain(invocation.context, Code::kInvalid, "--says: expected yes or no");
+  if (Trim(by).empty() || Trim(evidence).empty())
+    return Complain(invocation.context, Code::kInvalid,
+                    "an answer has a person's name and what that person saw");
+  engine::Requests::Request request{Kind::kAttest, check, by, "", evidence};
+  request.on = on;
+  request.yes = says == "yes";
+  return Ask(invocation, a, std::move(request),
+             fmt::format("{} says {} to {} of {}; muster runbook resume goes on with it", by, says,
+                         check, a.run));
 }
 
 ExitCode RunbookPause(const Invocation& invocation) {

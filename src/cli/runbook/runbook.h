@@ -10,6 +10,8 @@ ExitCode RunbookShow(const Invocation& invocation);
 ExitCode RunbookPlan(const Invocation& invocation);
 ExitCode RunbookRunPlan(const Invocation& invocation);
 ExitCode RunbookStatus(const Invocation& invocation);
+ExitCode RunbookAttest(const Invocation& invocation);
+ExitCode RunbookLint(const Invocation& invocation);
 ExitCode RunbookApprove(const Invocation& invocation);
 ExitCode RunbookPause(const Invocation& invocation);
 ExitCode RunbookResume(const Invocation& invocation);

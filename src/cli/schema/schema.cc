@@ -7,6 +7,7 @@
 
 #include "cli/output.h"
 #include "cli/schema/look_kinds.h"
+#include "cli/schema/runbook_kinds.h"
 #include "cli/schema/shapes.h"
 
 namespace muster::cli {
@@ -312,6 +313,7 @@ ExitCode Schema(const Invocation& invocation) {
   std::vector<std::string> names;
   auto kinds = Kinds();
   for (auto& more : LookKinds()) kinds.push_back(std::move(more));
+  for (auto& more : RunbookKinds()) kinds.push_back(std::move(more));
   for (auto& [name, schema] : kinds) {
     names.push_back(name);
     schema["properties"]["apiVersion"] = {{"const", "muster/v1"}};

@@ -60,4 +60,64 @@ print(sum(1 for x in r if x["type"] == "intent" and x.get("step") == "reset"))')
     fail "killed after $((n * 50)) ms: $resets resets, list $list: $(cat nodes.txt | head -4) $(tail -3 resume.txt)"
   fi
 done
+
+# Proofs that need several nodes and real ranks (gate 6): three nodes, so that a pair has others to be held against.
+"$muster" lab create --out "$work/wide/site.yaml" --spec nodes=3,gpus=2,numa=1,rails=2,leaves=2,spines=2,rate=400 >create.log 2>&1 ||
+  fail "lab of three: $(tail -1 create.log)"
+export MUSTER_SITE=$work/wide/site.yaml
+wide() {
+  local book=$1 fault=$2 wants=$3; shift 3
+  rm -rf "$work/wide/.muster/runbooks"
+  "$muster" lab heal >/dev/null 2>&1
+  [ -z "$fault" ] || "$muster" lab inject "$fault" --on node000/gpu1 >/dev/null
+  "$muster" runbook plan "$book" --on node000 "$@" --out wide.json >/dev/null 2>plan.err || { fail "plan $book: $(cat plan.err)"; return; }
+  timeout 200 "$muster" runbook run wide.json --approve -o json >wide.out 2>wide.err
+  local end
+  end=$(python3 -c 'import json; d=json.load(open("wide.out")); print(d["end"], d["targets"][0]["why"])')
+  case "$end" in "$wants"*) pass "$book${fault:+ with $fault} ends: $wants" ;; *) fail "$book${fault:+ with $fault}: $end" ;; esac
+}
+wide R10 "" done --set job=j1
+wide R11 xid_74 done
+wide R16 "" done --set job=j1
+wide R15 "" done
+# A person's answer, a closed window and the leave to pass it, a runbook of the site's own in git.
+mkdir -p "$work/wide/runbooks"
+cat >"$work/wide/runbooks/s1.yaml" <<'YAML'
+id: S1
+slug: ask-first
+title: "Restart after a word"
+family: own
+on: node
+source: "the site"
+trigger: {kind: manual, means: "a person wants it"}
+prechecks:
+  - {id: rack-is-cool, attest: "is the air of the rack cool?"}
+steps:
+  - {id: restart, act: service_restart, with: {unit: nvidia-dcgm}, timeout: 1m, irreversible: "a restart cannot be taken back"}
+rollback: {how: stay, why: "nothing to take back"}
+blast: {waves: ["1"]}
+YAML
+"$muster" runbook lint "$work/wide/runbooks/s1.yaml" >lint.txt 2>&1 && pass "a runbook of the site's own is linted" || fail "lint: $(cat lint.txt)"
+sed 's/irreversible/reversible/' "$work/wide/runbooks/s1.yaml" >bad.yaml
+"$muster" runbook lint bad.yaml >lint.txt 2>&1; [ $? = 2 ] && grep -q 'bad.yaml:1[0-9]:' lint.txt && pass "a wrong one is refused with its line" || fail "lint: $(cat lint.txt)"
+if command -v git >/dev/null; then
+  git -C "$work/wide" init -q && git -C "$work/wide" add runbooks && git -C "$work/wide" -c user.name=t -c user.email=t@t commit -qm one
+  "$muster" runbook plan S1 --on node001 --out own.json >own.txt 2>&1
+  grep -q "git $(git -C "$work/wide" rev-parse HEAD)$" own.txt && pass "the plan keeps the commit of its git" || fail "commit: $(cat own.txt)"
+  echo "# changed" >>"$work/wide/runbooks/s1.yaml"
+  "$muster" runbook plan S1 --on node001 --out own.json >own.txt 2>&1
+  grep -q "changed since: .*s1.yaml" own.txt && pass "and names what differs from it" || fail "dirty: $(cat own.txt)"
+fi
+"$muster" runbook plan S1 --on node001 --out own.json >/dev/null 2>&1
+"$muster" runbook run own.json >own.txt 2>&1; [ $? = 6 ] && grep -q rack-is-cool own.txt && pass "a check that asks a person waits" || fail "attest: $(cat own.txt)"
+run=$(ls "$work/wide/.muster/runbooks" | grep '^r-' | tail -1)
+"$muster" runbook attest "$run" rack-is-cool --by 'A. Person' --says yes --evidence '21 C at the door' >attest.txt 2>&1 || fail "attest: $(cat attest.txt)"
+"$muster" runbook resume "$run" >own.txt 2>&1; [ $? = 0 ] && "$muster" runbook journal "$run" | grep -q "attested.*A. Person" && pass "the answer is in the journal" || fail "resume: $(cat own.txt)"
+day=$(date -u -d '+3 days' +%a | tr A-Z a-z)
+printf '\nchange_windows:\n  - {name: later, days: [%s], from: "01:00", to: "02:00", runbooks: [S1]}\n' "$day" >>"$work/wide/site.yaml"
+"$muster" runbook plan S1 --on node001 --out own.json >own.txt 2>&1
+"$muster" runbook run own.json >own.txt 2>&1; [ $? = 6 ] && grep -q "later opens at" own.txt && pass "outside of its window it is refused" || fail "window: $(cat own.txt)"
+"$muster" runbook run own.json --now >own.txt 2>&1; [ $? = 2 ] && pass "--now alone is not enough" || fail "now: $(cat own.txt)"
+"$muster" runbook run own.json --now --by 'A. Person' --reason 'advisory' >own.txt 2>&1; [ $? = 6 ] && "$muster" runbook journal | grep -q "unbound.*A. Person: advisory" &&
+  pass "a person's leave is recorded" || fail "now: $(cat own.txt)"
 exit $failed

@@ -63,6 +63,8 @@ constexpr Column kColumns[] = {
      [](const NodeView&, const GpuTruth& g) { return YesOn(g.persistence); }},
     {"mig.mode.current", "",
      [](const NodeView&, const GpuTruth& g) { return YesOn(g.mig_enabled); }},
+    {"ecc.mode.current", "", [](const NodeView&, const GpuTruth&) { return YesOn(true); }},
+    {"ecc.mode.pending", "", [](const NodeView&, const GpuTruth&) { return YesOn(true); }},
     {"pstate", "", [](const NodeView&, const GpuTruth&) { return std::string("P0"); }},
     {"temperature.gpu", "",
      [](const NodeView&, const GpuTruth& g) {

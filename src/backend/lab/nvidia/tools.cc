@@ -27,9 +27,34 @@ CommandResult SmiVersion(const NodeView& view) {
 // A real NVML refuses to work with a kernel module of another version (exit 18). The lab keeps the
 // tool alive, so that what gate 4 asks of the versions is rehearsed apart from what gate 3 asks of
 // the GPUs.
+// mig -lgi -i N: the instances of a layout, one a line.
+CommandResult SmiInstances(const ToolCall& call, const NodeView& view, int64_t index) {
+  const auto ops = call.state.ops.find(call.node->name);
+  const std::string gpu = GpuSubject(call.node->name, static_cast<int>(index)).id;
+  if (ops == call.state.ops.end() || !ops->second.mig.contains(gpu))
+    return Printed("No MIG-enabled devices found.\n", 6);
+  (void)view;
+  std::string out = "| GPU instances:                                         |\n";
+  int id = 1;
+  for (const std::string_view profile : Split(ops->second.mig.at(gpu), ','))
+    out += fmt::format("|   {}  MIG {:<16} {:>3} |\n", index, Trim(profile), id++);
+  return Printed(std::move(out));
+}
+
 CommandResult RunSmi(const ToolCall& call) {
-  const auto args = call.args;
-  const NodeView view = LookAt(call.state, *call.node, call.now);
+  auto args = call.args;
+  NodeView view = LookAt(call.state, *call.node, call.now);
+  if (args.size() == 4 && args[0] == "mig" && args[1] == "-lgi" && args[2] == "-i") {
+    const auto index = ParseInt(args[3]);
+    if (index.ok()) return SmiInstances(call, view, *index);
+  }
+  // One GPU only.
+  if (args.size() > 2 && args[0] == "-i") {
+    const auto index = ParseInt(args[1]);
+    std::erase_if(view.gpus,
+                  [&](const GpuTruth& gpu) { return !index.ok() || gpu.index != *index; });
+    args = args.subspan(2);
+  }
   if (Is(args, {"--version"})) return SmiVersion(view);
   if (view.Listed() == 0) return Printed("No devices were found\n", 6);
   if (args.empty()) return SmiTable(view);
@@ -94,6 +119,11 @@ CommandResult RunModinfo(const ToolCall& call) {
   const bool known = !view.node.gpus.empty() && (name == "nvidia" || name == "nvidia_peermem" ||
                                                  name == "nvidia-peermem" || name == "nvidia_uvm");
   if (!known) return Complained(fmt::format("modinfo: ERROR: Module {} not found.\n", name));
+  if (args.size() == 5 && args[0] == "-k") {
+    if (args[1] != view.truth.kernel)
+      return Complained(fmt::format("modinfo: ERROR: Module {} not found.\n", name));
+    return Printed(view.truth.kernel + " SMP preempt mod_unload modversions\n");
+  }
   if (args.size() == 3 && args[0] == "-F") {
     if (args[1] == "version") return Printed(view.truth.driver_version + "\n");
     if (args[1] == "license") return Printed("NVIDIA\n");

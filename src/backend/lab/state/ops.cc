@@ -37,6 +37,7 @@ void Boot(NodeOps& ops, TimePoint now) {
   ops.back_at = now + kReboot;
   ops.loaded_driver = ops.driver;
   ops.stopped.clear();
+  ops.started.clear();
 }
 
 void Install(NodeOps& ops, const Action& action) {
@@ -115,12 +116,28 @@ void Land(LabState& state, const Order& order, TimePoint now) {
   const std::string node(action.on.Host());
   NodeOps& ops = state.ops[node];
   ++ops.count[fmt::format("{} {}", ToString(action.kind), action.on.id)];
-  if (action.kind == ActKind::kServiceStop) ops.stopped[Param(action, "unit")] = true;
-  if (action.kind == ActKind::kServiceStart || action.kind == ActKind::kServiceRestart)
+  if (ops.spoiled.contains(std::string(ToString(action.kind)))) return;  // a lie
+  if (action.kind == ActKind::kServiceStop) {
+    ops.stopped[Param(action, "unit")] = true;
+    ops.started.erase(Param(action, "unit"));
+  }
+  if (action.kind == ActKind::kServiceStart || action.kind == ActKind::kServiceRestart) {
     ops.stopped.erase(Param(action, "unit"));
+    ops.started[Param(action, "unit")] = true;
+  }
+  if (action.kind == ActKind::kMigSet) ops.mig[action.on.id] = Param(action, "layout");
+  if (action.kind == ActKind::kMigClear) ops.mig.erase(action.on.id);
   if (action.kind == ActKind::kModuleReload) ops.loaded_driver = ops.driver;
   if (action.kind == ActKind::kPackages) Install(ops, action);
   if (action.kind == ActKind::kDrain) EndJobs(ops, action, now);
+  if (action.kind == ActKind::kJobStop || action.kind == ActKind::kJobRequeue) {
+    // Wherever it runs: a job is kept once, with its first node.
+    for (auto& [name, other] : state.ops) {
+      for (LabJob& job : other.jobs) {
+        if (job.job.id == Param(action, "job")) job.ends_at = now;
+      }
+    }
+  }
   const bool boots = action.kind == ActKind::kReboot || action.kind == ActKind::kPowerCycle ||
                      (action.kind == ActKind::kPackages && Param(action, "reboot") == "true");
   if (boots) Boot(ops, now);

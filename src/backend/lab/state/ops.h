@@ -28,9 +28,14 @@ struct NodeOps {
   Hold hold;
   uint64_t changes = 0;  // of the hold: its version
   uint64_t fence = 0;
-  std::map<std::string, int> count;     // landed acts, by kind and subject
-  std::map<std::string, bool> stopped;  // units
+  std::map<std::string, int> count;        // landed acts, by kind and subject
+  std::map<std::string, bool> stopped;     // units
+  std::map<std::string, bool> started;     // units that a node has not by itself
+  std::map<std::string, std::string> mig;  // layouts, by GPU
   std::vector<LabJob> jobs;
+  // Acts of the node that do not go well, by kind: "refuse" (proven not done), "fail" (it says so),
+  // "lie" (it seems done and mends nothing). For rehearsals.
+  std::map<std::string, std::string> spoiled;
   bool operator==(const NodeOps&) const = default;
   bool empty() const { return *this == NodeOps{}; }
 };

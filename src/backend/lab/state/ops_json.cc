@@ -88,6 +88,9 @@ Json OpsToJson(const LabState& state) {
                {"count", ops.count},
                {"stopped", ops.stopped},
                {"jobs", Json::array()}};
+    if (!ops.started.empty()) of["started"] = ops.started;
+    if (!ops.mig.empty()) of["mig"] = ops.mig;
+    if (!ops.spoiled.empty()) of["spoiled"] = ops.spoiled;
     for (const LabJob& job : ops.jobs) of["jobs"].push_back(JobJson(job));
     json[node] = std::move(of);
   }
@@ -111,6 +114,9 @@ Status OpsFromJson(const Json& json, LabState& state) {
     ops.fence = of.at("fence").get<uint64_t>();
     ops.count = of.at("count").get<std::map<std::string, int>>();
     ops.stopped = of.at("stopped").get<std::map<std::string, bool>>();
+    ops.started = of.value("started", std::map<std::string, bool>());
+    ops.mig = of.value("mig", std::map<std::string, std::string>());
+    ops.spoiled = of.value("spoiled", std::map<std::string, std::string>());
     for (const Json& job : of.at("jobs")) {
       TRY(LabJob read, JobFrom(job));
       ops.jobs.push_back(std::move(read));

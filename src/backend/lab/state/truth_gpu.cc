@@ -160,7 +160,7 @@ void ApplyBoard(const LabState& state, const Subject& gpu, GpuTruth& truth) {
     truth.throttle_thermal = true;
   }
   truth.throttle_power_brake = state.Has("power_brake", gpu);
-  truth.mig_enabled = state.Has("mig_left_on", gpu);
+  truth.mig_enabled = truth.mig_enabled || state.Has("mig_left_on", gpu);
   truth.persistence = !state.Has("persistence_off", gpu);
   truth.diag_fails = state.Has("dcgm_fail", gpu);
   truth.diag_hides_error = state.Has("dcgm_hidden_error", gpu);
@@ -186,8 +186,10 @@ GpuTruth GpuNow(const LabState& state, const Node& node, int index, TimePoint no
     return none;
   }
   GpuTruth truth = Healthy(state, node, *it);
-  if (state.faults.empty()) return truth;
   const Subject gpu = GpuSubject(node.name, index);
+  const auto ops = state.ops.find(node.name);
+  truth.mig_enabled = ops != state.ops.end() && ops->second.mig.contains(gpu.id);
+  if (state.faults.empty()) return truth;
   ApplyXids(state, gpu, now, truth);
   ApplyMemory(state, gpu, truth);
   ApplyBoard(state, gpu, truth);

@@ -1,0 +1,89 @@
+// What runbooks ask of a lab node before and after they act: files (test), packages (dpkg),
+// processes (pgrep), its controller in band (ipmitool), its boot image (lsinitramfs). The answers
+// follow from the lab's truth. Forms: coreutils 9.1, dpkg 1.21, ipmitool 1.8.19, initramfs-tools
+// 0.142.
+#include <fmt/format.h>
+
+#include "backend/lab/tool_table.h"
+#include "base/strings.h"
+
+namespace muster::lab {
+
+namespace {
+
+// The files that a healthy node of this lab has: headers and modules of the kernel that runs,
+// firmware of the driver that is installed, finished checkpoints under /scratch/checkpoints/.
+bool NodeHas(const ToolCall& call, const std::string& path) {
+  const NodeTruth truth = NodeNow(call.state, *call.node, call.now);
+  if (path == fmt::format("/lib/modules/{}/build", truth.kernel)) return true;
+  if (path == fmt::format("/lib/firmware/nvidia/{}/gsp_ga10x.bin", truth.driver_version))
+    return true;
+  return StartsWith(path, "/scratch/checkpoints/") && EndsWith(path, "/.metadata");
+}
+
+CommandResult Test(const ToolCall& call) {
+  auto args = call.args;
+  const bool negated = !args.empty() && args[0] == "!";
+  if (negated) args = args.subspan(1);
+  bool holds = false;
+  if (args.size() == 3 && (args[1] == "=" || args[1] == "!=")) {
+    holds = (args[0] == args[2]) == (args[1] == "=");
+  } else if (args.size() == 2 && (args[0] == "-e" || args[0] == "-d" || args[0] == "-s")) {
+    holds = NodeHas(call, args[1]);
+  } else {
+    return Complained("test: this host knows A = B, A != B, -e, -d and -s only\n", 2);
+  }
+  return Printed("", holds != negated ? 0 : 1);
+}
+
+// Packages of a node are whole.
+CommandResult Dpkg(const ToolCall& call) {
+  if (!call.args.empty() && (call.args[0] == "--verify" || call.args[0] == "-V"))
+    return Printed("");
+  return Complained("dpkg: this host knows dpkg --verify PACKAGE only\n", 2);
+}
+
+// A control daemon runs while its unit was started.
+CommandResult Pgrep(const ToolCall& call) {
+  if (call.args.size() != 2 || call.args[0] != "-f")
+    return Complained("pgrep: this host knows pgrep -f PATTERN only\n", 2);
+  const auto ops = call.state.ops.find(call.node->name);
+  if (ops != call.state.ops.end() && Contains(call.args[1], "mps")) {
+    for (const auto& [unit, on] : ops->second.started) {
+      if (on && Contains(unit, "mps")) return Printed("4711\n");
+    }
+  }
+  return Printed("", 1);
+}
+
+CommandResult Ipmitool(const ToolCall& call) {
+  const std::string line = fmt::format("{}", fmt::join(call.args, " "));
+  if (line == "mc info")
+    return Printed("Device ID                 : 32\nFirmware Revision         : 1.73\n");
+  if (line == "chassis status")
+    return Printed("System Power         : on\nPower Overload       : false\n");
+  if (line == "sel info")
+    return Printed("SEL Information\nVersion          : 1.5\nEntries          : 0\n");
+  return Complained("ipmitool: this host knows mc info, chassis status and sel info only\n");
+}
+
+CommandResult Lsinitramfs(const ToolCall& call) {
+  const std::string kernel = NodeNow(call.state, *call.node, call.now).kernel;
+  if (call.args.size() != 1 || call.args[0] != "/boot/initrd.img-" + kernel)
+    return Complained("lsinitramfs: no such image\n");
+  return Printed(fmt::format(
+      "usr/lib/modules/{0}/kernel\nusr/lib/modules/{0}/updates/dkms/nvidia.ko\n", kernel));
+}
+
+}  // namespace
+
+std::span<const Tool> RepairTools() {
+  static constexpr Tool kTools[] = {{"test", Test},
+                                    {"dpkg", Dpkg},
+                                    {"pgrep", Pgrep},
+                                    {"ipmitool", Ipmitool},
+                                    {"lsinitramfs", Lsinitramfs}};
+  return kTools;
+}
+
+}  // namespace muster::lab
