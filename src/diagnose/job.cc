@@ -148,8 +148,8 @@ bool JobMap::SameForm(std::string_view line, size_t nccl_at) {
 }
 
 void JobMap::Speaks(std::string_view host) {
-  if (host == Speaker().name || host.empty()) return;
   const uint64_t hash = HashOf(host);
+  if (hash == Speaker().hash || host.empty()) return;
   const uint32_t known = host_index_.Find(hash);
   if (known != FlatIndex::kNone) {
     speaker_ = known;
@@ -179,13 +179,15 @@ void JobMap::SetHost(std::string_view line, size_t nccl_at) {
   size_t begin = end;
   while (begin > 0 && line[begin - 1] != ' ') --begin;
   std::string_view word = line.substr(begin, end - begin);
-  const size_t first = word.find(':');
-  if (first == std::string_view::npos || first == 0) return;
+  const size_t tid = word.rfind(':');
+  const size_t pid = tid == 0 || tid == std::string_view::npos ? tid : word.rfind(':', tid - 1);
+  if (pid == 0 || pid == std::string_view::npos) return;
+  std::string_view host = word.substr(0, pid);
   host_begin_ = begin;
-  if (const size_t tag = word.find_last_of("]>"); tag != std::string_view::npos && tag > first) {
-    word.remove_prefix(tag + 1);
-  }
-  Speaks(word.substr(0, word.find(':')));
+  // "[1,3]<stdout>:host", "[rank3]:host": what a runner glued before it.
+  if (const size_t tag = host.find_last_of("]>:"); tag != std::string_view::npos)
+    host.remove_prefix(tag + 1);
+  Speaks(host);
 }
 
 bool JobMap::Take(std::string_view line, const std::string& file, size_t number) {

@@ -1,5 +1,6 @@
 #include "diagnose/reader.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -197,6 +198,55 @@ TEST(Ranking, NeverSendsAnApplicationXidToHardware) {
     EXPECT_EQ(d.findings.front().cause->layer, "application") << code;
     for (const Finding& f : d.findings) EXPECT_THAT(f.next, ::testing::Not(HasSubstr("replace")));
   }
+}
+
+Outcome OutcomeOf(const std::string& text) { return testing::DiagnoseText(text).outcome; }
+
+TEST(HealthyVerdict, NeedsMoreThanTheNameOfALog) {
+  EXPECT_EQ(OutcomeOf("step 1 loss 3.2\nstep 2 loss 3.1\n"), Outcome::kNothing);
+  EXPECT_EQ(OutcomeOf("our job stops after a step, the loss was fine\n"), Outcome::kNotEnough);
+  EXPECT_EQ(OutcomeOf("all_reduce (torch/distributed/distributed_c10d.py:2810)\n"),
+            Outcome::kNotEnough);
+}
+
+TEST(HealthyVerdict, IsNotGivenBesideBytesThatAreNoText) {
+  EXPECT_EQ(OutcomeOf("step 1 loss 3.2\nstep 2 lo\x01s 3.1\n"), Outcome::kNotEnough);
+  EXPECT_EQ(OutcomeOf("step 1 loss 3.2\nGer\xe4t 0\n"), Outcome::kNotEnough);
+  EXPECT_EQ(OutcomeOf("step 1 loss 3.2 \u2588\u2588 ok\n"), Outcome::kNothing);
+}
+
+TEST(HealthyVerdict, IsNotGivenToAnOutputWhoseLinesAreMixed) {
+  const std::string head = "CA 'mlx5_0'\n\tCA type: MT4129\n\tNumber of ports: 1\n";
+  const std::string device =
+      "\tFirmware version: 28.1\n\tHardware version: 0\n\tNode GUID: 0x1\n\tPort 1:\n";
+  const std::string state = "\t\tState: Active\n", physical = "\t\tPhysical state: LinkUp\n";
+  const std::string rest =
+      "\t\tRate: 400\n\t\tBase lid: 12\n\t\tLMC: 0\n\t\tSM lid: 1\n\t\tCapability mask: 0x1\n"
+      "\t\tPort GUID: 0x1\n\t\tLink layer: InfiniBand\n";
+  EXPECT_EQ(OutcomeOf(head + device + state + physical + rest), Outcome::kNothing);
+  EXPECT_EQ(OutcomeOf(head + device + physical + state + rest), Outcome::kNotEnough);
+  EXPECT_EQ(OutcomeOf(head + device + state + rest), Outcome::kNotEnough);
+  EXPECT_EQ(OutcomeOf(physical + head + device + state + rest), Outcome::kNotEnough);
+}
+
+TEST(JobMapOfALog, TellsHostsApartWhateverTheOrderOfTheirLines) {
+  JobMap job;
+  const auto edge = [](int host, int pid, const char* via) {
+    return fmt::format("node{}:{}:20 [3] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via {}", host, pid,
+                       via);
+  };
+  size_t number = 0;
+  for (int round = 0; round < 3; ++round)
+    for (const int host : {1, 22, 1, 333})
+      EXPECT_TRUE(job.Take(edge(host, 7 + 100 * round, "P2P/CUMEM/read"), "log", ++number));
+  EXPECT_TRUE(job.Take("[1,3]<stdout>:" + edge(9, 7, "NET/IB/3/GDRDMA"), "log", ++number));
+  EXPECT_THAT(job.hosts(), ElementsAre("node1", "node22", "node333", "node9"));
+  std::map<std::string, uint64_t> edges;
+  for (const TransportUse& use : job.Transports())
+    edges[use.host + " " + use.transport] = use.edges;
+  EXPECT_THAT(edges,
+              ElementsAre(std::pair("node1 P2P/CUMEM", 6u), std::pair("node22 P2P/CUMEM", 3u),
+                          std::pair("node333 P2P/CUMEM", 3u), std::pair("node9 NET/IB", 1u)));
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 # tests/e2e/pytorch puts it.
 set -u
 top=$(cd "$(dirname "$0")/../../.." && pwd)
-muster=${1:-${MUSTER_BUILD:-$top/build/dev}}/muster
+muster=$(realpath -m "${1:-${MUSTER_BUILD:-$top/build/dev}}")/muster
 [ -x "$muster" ] || { echo "FAIL diagnose: $muster is not built"; exit 1; }
 cases=$top/captures/diagnose
 work=$(mktemp -d "${TMPDIR:-/tmp}/muster-diagnose.XXXXXX") || exit 1
@@ -62,7 +62,7 @@ for _ in $(seq 100); do grep -q 'fallen off the bus' follow.err && break; sleep 
 grep -q 'found so far: a GPU has fallen off the bus' follow.err && ok "a file that grows" || bad "a file that grows" "$(cat follow.err)"
 # Ctrl-C ends the following with the judgement of what was read.
 : >grows2
-setsid "$muster" diagnose --follow grows2 >follow2.out 2>follow2.err & follower=$!; pids+=($follower)
+setsid env --default-signal=INT "$muster" diagnose --follow grows2 >follow2.out 2>follow2.err & follower=$!; pids+=($follower)
 cat "$dmesg" >>grows2
 for _ in $(seq 200); do grep -q 'found so far' follow2.err && break; sleep 0.1; done
 kill -INT "$follower"
