@@ -262,6 +262,7 @@ Result<SchedBenchFigures> BenchSchedule(const SchedBenchRequest& request, const 
   TRY_VOID(BenchStorm(request.nodes, clock, figures));
   TRY_VOID(BenchAMonth(request, clock, figures));
   TRY_VOID(BenchScale(dice, clock, figures));
+  TRY(figures.features, CompareFeatures(512, 2000, 100, request.seed));
   figures.machine = MachineOf(files);
   return figures;
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "app/sched_features.h"
 #include "base/result.h"
 #include "world/clock.h"
 #include "world/files.h"
@@ -38,9 +39,10 @@ struct SchedBenchFigures {
     int nodes;
     double decision_ms_p50, decision_ms_p99;
   };
-  std::vector<Scale> scale;  // a gang of 64 nodes, by size of the cluster
-  std::string machine;       // "2 x Some CPU"
-  double rss_mib = 0;        // of the process with the loaded cluster; -1 where /proc is not there
+  std::vector<Scale> scale;          // a gang of 64 nodes, by size of the cluster
+  std::vector<FeatureRow> features;  // on 512 nodes, 2,000 jobs, synthetic
+  std::string machine;               // "2 x Some CPU"
+  double rss_mib = 0;  // of the process with the loaded cluster; -1 where /proc is not there
 };
 Result<SchedBenchFigures> BenchSchedule(const SchedBenchRequest& request, const Clock& clock,
                                         Files& files);

@@ -11,14 +11,17 @@ constexpr int kNodesPerLeaf = 32, kLeavesPerSpine = 8;
 constexpr int64_t kMonthMs = 30ll * 24 * 3600 * 1000;
 }  // namespace
 
-std::string BenchNodes(int nodes) {
-  std::string text = "{\"t\":0,\"op\":\"topology\",\"levels\":[\"spine\",\"leaf\",\"node\"]}\n";
+std::string BenchNodes(int nodes, bool tree) {
+  std::string text;
+  if (tree) text = "{\"t\":0,\"op\":\"topology\",\"levels\":[\"spine\",\"leaf\",\"node\"]}\n";
   for (int i = 0; i < nodes; ++i) {
     const int leaf = i / kNodesPerLeaf;
+    const std::string at =
+        tree ? fmt::format("\"at\":[\"s{}\",\"l{}\"],", leaf / kLeavesPerSpine, leaf) : "";
     text += fmt::format(
-        "{{\"t\":0,\"op\":\"node.add\",\"name\":\"n{}\",\"at\":[\"s{}\",\"l{}\"],\"capacity\":{{"
+        "{{\"t\":0,\"op\":\"node.add\",\"name\":\"n{}\",{}\"capacity\":{{"
         "\"cpu\":\"192\",\"memory\":\"2Ti\",\"nvidia.com/gpu\":\"8\",\"rdma/ib\":\"8\"}}}}\n",
-        i, leaf / kLeavesPerSpine, leaf);
+        i, at);
   }
   return text;
 }
@@ -67,7 +70,7 @@ std::string BenchMonth(int jobs, int gpus, int load_percent, BenchDice& dice) {
   for (int i = 0; i < jobs; ++i) {
     // 2^0 to 2^12 GPUs, each size 0.72 as frequent as the one below.
     int power = 0;
-    while (power < 12 && dice.Below(25) < 18) ++power;
+    while (power < 12 && (2 << power) <= gpus && dice.Below(25) < 18) ++power;
     const int count = 1 << power;
     sizes.push_back({std::max(1, count / 8), std::min(count, 8)});
     weights.push_back(1 + dice.Below(100));

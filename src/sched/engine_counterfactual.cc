@@ -13,6 +13,8 @@ constexpr size_t kMostAhead = 32;     // kinds in front that are served first in
 constexpr size_t kMostCancelled = 8;  // running jobs that are tried
 constexpr int kSmallNodes = 256;      // up to here a proposal is carried out on a copy
 constexpr size_t kSmallJobs = 1000;
+constexpr int kTinyNodes = 64;  // up to here a dozen copies are made for one proposal
+constexpr size_t kTinyJobs = 200;
 constexpr size_t kMostNodes = 64;  // nodes that are tried
 }  // namespace
 
@@ -91,7 +93,8 @@ std::vector<Event> Engine::WouldStartIf(int job, const std::vector<Because>& bec
   auto change = FindChange(job, because);
   Unmask();
   if (!change.empty() && !HelpsInAFork(job, change)) change.clear();
-  if (!change.empty() || !CanBeCopied()) return change;
+  const bool tiny = cluster_.node_count() <= kTinyNodes && gangs_.size() <= kTinyJobs;
+  if (!change.empty() || !tiny) return change;
   const auto has = [&](const char* code) {
     return std::any_of(because.begin(), because.end(),
                        [&](const Because& b) { return b.code == code; });

@@ -84,6 +84,19 @@ Json ScaleOf(const SchedBenchFigures& figures) {
   return list;
 }
 
+Json FeaturesOf(const SchedBenchFigures& figures) {
+  Json list = Json::array();
+  for (const FeatureRow& row : figures.features)
+    list.push_back({{"name", row.name},
+                    {"leaves_mean", row.leaves_mean},
+                    {"spread", row.spread},
+                    {"wait_large_p99_h", row.wait_large_p99_h},
+                    {"wait_mean_h", row.wait_mean_h},
+                    {"utilisation_pct", row.utilisation_pct},
+                    {"never_started", row.never_started}});
+  return list;
+}
+
 }  // namespace
 
 ExitCode SchedBench(const Invocation& invocation) {
@@ -133,6 +146,7 @@ ExitCode SchedBench(const Invocation& invocation) {
       {"storm_ms", {{"max", f.storm_ms_max}}},
       {"month", {{"jobs", request.month_jobs}, {"finished", f.month_finished}, {"s", f.month_s}}},
       {"scale", ScaleOf(f)},
+      {"features", FeaturesOf(f)},
       {"machine", f.machine},
       {"load_s", f.load_s},
       {"read_s", f.read_s},
@@ -162,6 +176,14 @@ ExitCode SchedBench(const Invocation& invocation) {
   doc.table =
       fmt::format("rehearsed: {} nodes, seed {}, one thread of {}\n{}", request.nodes, request.seed,
                   f.machine.empty() ? "this machine" : f.machine, table.ToString());
+  Table features({"synthetic month", "leaves a gang", "of the fewest", "large wait p99",
+                  "mean wait", "GPUs in use", "never"});
+  for (const FeatureRow& r : f.features)
+    features.Row({r.name, fmt::format("{:.2f}", r.leaves_mean), fmt::format("{:.2f} x", r.spread),
+                  fmt::format("{:.1f} h", r.wait_large_p99_h),
+                  fmt::format("{:.2f} h", r.wait_mean_h),
+                  fmt::format("{:.1f} %", r.utilisation_pct), fmt::format("{}", r.never_started)});
+  doc.table += "\n" + features.ToString();
   doc.cases = {{"sched", "bench", Level::kPass, ""}};
   Emit(context, output, doc);
   return ExitCode::kDone;

@@ -258,6 +258,7 @@ std::vector<std::pair<std::string, Json>> Kinds() {
                              {"storm_ms", figures},
                              {"month", Json{{"type", "object"}}},
                              {"scale", ListOf(Json{{"type", "object"}})},
+                             {"features", ListOf(Json{{"type", "object"}})},
                              {"machine", kText},
                              {"idle_ns", kNumber},
                              {"rss_mib", kNumber}},
