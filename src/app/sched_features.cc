@@ -84,7 +84,8 @@ Result<FeatureRow> Measure(const std::string& name, const std::string& script, i
     if (job.gpus >= kLarge) large.push_back(wait);
     if (job.ranks > 1) {
       ++wide, leaves += static_cast<double>(job.leaves.size());
-      fewest += (job.ranks + kNodesPerLeaf - 1) / kNodesPerLeaf;
+      const int least = (job.ranks + kNodesPerLeaf - 1) / kNodesPerLeaf;
+      fewest += least;
     }
     used += static_cast<double>(job.ran_ms) * job.gpus;
   }
