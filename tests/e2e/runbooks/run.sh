@@ -33,7 +33,7 @@ echo '{}' >bad.json; "$muster" runbook run bad.json >/dev/null 2>bad.err
 # Killed at moments spread over the run, then resumed.
 rounds=${MUSTER_KILLS:-12}
 for n in $(seq 1 "$rounds"); do
-  rm -rf "$work/.muster/runbooks"
+  rm -rf "$work"/.muster/runbooks/r-*  # not the locks: nodes refuse fences that begin anew
   "$muster" lab heal >/dev/null 2>&1
   "$muster" lab inject xid_119 --on "$node/gpu1" >/dev/null
   "$muster" runbook plan R6 --on "$node/gpu1" --out plan.json >/dev/null 2>&1 || { fail "plan $n"; continue; }
@@ -67,7 +67,7 @@ done
 export MUSTER_SITE=$work/wide/site.yaml
 wide() {
   local book=$1 fault=$2 wants=$3; shift 3
-  rm -rf "$work/wide/.muster/runbooks"
+  rm -rf "$work"/wide/.muster/runbooks/r-*
   "$muster" lab heal >/dev/null 2>&1
   [ -z "$fault" ] || "$muster" lab inject "$fault" --on node000/gpu1 >/dev/null
   "$muster" runbook plan "$book" --on node000 "$@" --out wide.json >/dev/null 2>plan.err || { fail "plan $book: $(cat plan.err)"; return; }
