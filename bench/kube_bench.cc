@@ -3,11 +3,15 @@
 //   kube_bench KUBECONFIG bind PODS CONNECTIONS      creates, binds, sets Running, deletes
 //   kube_bench KUBECONFIG list pages|stream [gzip]   lists every pod there is
 //   kube_bench KUBECONFIG fill PODS                  creates and leaves them
+//   kube_bench KUBECONFIG gangs NODES GANGS SIZE PID  gangs for the scheduler that is process PID
+//   kube_bench KUBECONFIG bare NODES GANGS SIZE       the same pods, bound by a bare loop
+// bench/kube_sched.sh runs the last two beside each other.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <string>
 #include <sys/resource.h>
+#include <unistd.h>
 #include <vector>
 
 #include <fmt/format.h>
@@ -127,6 +131,106 @@ void Listing(Client& client, ListMode mode) {
       reflector.known().all().size(), wall, CpuSeconds() - cpu, PeakRssMiB(), rss);
 }
 
+// What the process has used so far, in seconds of CPU, and its peak of resident memory.
+struct Used {
+  double cpu_s = 0;
+  long peak_mib = 0;
+};
+Used UsedBy(Files& files, const std::string& pid) {
+  Used used;
+  const std::string stat = files.Read("/proc/" + pid + "/stat").value_or("");
+  const auto fields =
+      SplitBlank(std::string_view(stat).substr(std::min(stat.size(), stat.rfind(')') + 1)));
+  constexpr size_t kUser = 11, kSystem = 12;  // after the bracket
+  if (fields.size() > kSystem)
+    used.cpu_s = static_cast<double>(ParseInt(fields[kUser]).value_or(0) +
+                                     ParseInt(fields[kSystem]).value_or(0)) /
+                 static_cast<double>(sysconf(_SC_CLK_TCK));
+  const std::string status = files.Read("/proc/" + pid + "/status").value_or("");
+  if (const size_t at = status.find("VmHWM:"); at != std::string::npos)
+    used.peak_mib = ParseInt(SplitBlank(status.substr(at, 60))[1]).value_or(0) / 1024;
+  return used;
+}
+
+std::string GangPod(int gang, int rank, int size) {
+  return fmt::format(
+      R"({{"metadata":{{"name":"g{0}-{1}","labels":{{"muster.dev/gang":"g{0}",)"
+      R"("muster.dev/gang-size":"{2}"}}}},)"
+      R"("spec":{{"schedulerName":"muster","terminationGracePeriodSeconds":0,)"
+      R"("automountServiceAccountToken":false,"containers":[{{"name":"c","image":"none","resources":)"
+      R"({{"requests":{{"cpu":"8","memory":"64Gi","nvidia.com/gpu":"1"}},)"
+      R"("limits":{{"nvidia.com/gpu":"1"}}}}}}]}}}})",
+      gang, rank, size);
+}
+
+void MakeNodes(Client& client, int nodes) {
+  Pass(client, "create nodes", nodes, [](int i) {
+    const std::string amounts = R"({"cpu":"96","memory":"1Ti","pods":"110","nvidia.com/gpu":"8"})";
+    return Create(kNodes, "",
+                  fmt::format(R"({{"metadata":{{"name":"bench-{0}","labels":)"
+                              R"({{"muster.dev/leaf":"leaf{1}","muster.dev/spine":"spine{2}"}}}},)"
+                              R"("status":{{"capacity":{3},"allocatable":{3},"conditions":)"
+                              R"([{{"type":"Ready","status":"True"}}]}}}})",
+                              i, i / 32, i / 256, amounts));
+  });
+}
+
+// Pods of the namespace that no node has; the server counts.
+int64_t Unbound(Client& client) {
+  const auto body = client.Ask(List(kPods, kNs, {"", "spec.nodeName="}, 1));
+  if (!body.ok()) return -1;
+  const std::string rest = ValueAt(*body, "/metadata/remainingItemCount").value_or("0");
+  const bool one = ValueAt(*body, "/items/0").has_value();
+  return ParseInt(rest).value_or(0) + (one ? 1 : 0);
+}
+
+// 32 workers create the pods in order, as in the published runs of the peers. `bind`: each is
+// bound as soon as it is there; otherwise somebody else binds them.
+void Gangs(Client& client, Files& files, int nodes, int gangs, int size, const std::string& pid) {
+  const bool bind = pid.empty();
+  const int count = gangs * size;
+  MakeNodes(client, nodes);
+  const Used before = bind ? Used{} : UsedBy(files, pid);
+  const auto began = std::chrono::steady_clock::now();
+  const auto wall = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  };
+  int next = 0, ended = 0, failed = 0;
+  const std::function<void()> start = [&] {
+    if (next == count) return;
+    const int i = next++;
+    client.Start(Create(kPods, kNs, GangPod(i / size, i % size, size)), [&, i](const Answer& made) {
+      failed += made.ok() ? 0 : 1;
+      start();
+      if (!bind) return static_cast<void>(++ended);
+      client.Start(Bind(kNs, fmt::format("g{}-{}", i / size, i % size), "",
+                        fmt::format("bench-{}", i / 8 % nodes)),
+                   [&](const Answer& bound) {
+                     failed += bound.ok() ? 0 : 1;
+                     ++ended;
+                   });
+    });
+  };
+  for (int i = 0; i < 32; ++i) start();
+  while (ended < count) client.Poll(std::chrono::milliseconds(100));
+  const double created = wall();
+  constexpr double kLongest = 240;
+  int64_t left = 0;
+  while (!bind && (left = Unbound(client)) != 0 && wall() < kLongest) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(250);
+    while (std::chrono::steady_clock::now() < until) client.Poll(std::chrono::milliseconds(50));
+  }
+  fmt::print(
+      "{}: {} pods of {} gangs on {} nodes: first create to last bind {:.1f} s (created in "
+      "{:.1f} s), {:.0f} pods/s, {} failed, {} left\n",
+      bind ? "bare loop" : "scheduler", count, gangs, nodes, wall(), created, count / wall(),
+      failed, left);
+  if (bind) return;
+  const Used after = UsedBy(files, pid);
+  fmt::print("scheduler CPU {:.3f} ms a bound pod, peak RSS {} MiB\n",
+             (after.cpu_s - before.cpu_s) * 1000 / count, after.peak_mib);
+}
+
 int Main(int argc, char** argv) {
   const std::vector<std::string> args(argv + 1, argv + argc);
   if (args.size() < 3) {
@@ -151,6 +255,10 @@ int Main(int argc, char** argv) {
   const int count = static_cast<int>(ParseInt(args[2]).value_or(0));
   if (args[1] == "fill") Fill(client, count);
   if (args[1] == "bind") Bindings(client, count);
+  if ((args[1] == "gangs" && args.size() > 5) || (args[1] == "bare" && args.size() > 4)) {
+    const auto number = [&](size_t i) { return static_cast<int>(ParseInt(args[i]).value_or(1)); };
+    Gangs(client, world.files, number(2), number(3), number(4), args[1] == "gangs" ? args[5] : "");
+  }
   if (args[1] == "list")
     Listing(client, args[2] == "stream" ? ListMode::kStream : ListMode::kPages);
   return 0;

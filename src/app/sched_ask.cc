@@ -57,6 +57,10 @@ std::string TextOf(const sched::Detail& detail) {
 Result<SchedWhy> AskWhyPending(std::string_view script, const std::string& job,
                                std::optional<int64_t> at_ms) {
   TRY(sched::Engine engine, EngineAt(script, at_ms));
+  return AskWhyOf(engine, job);
+}
+
+Result<SchedWhy> AskWhyOf(sched::Engine& engine, const std::string& job) {
   SchedWhy why;
   why.at_ms = engine.now();
   std::vector<sched::Decision> decisions;

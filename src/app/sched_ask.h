@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "sched/engine.h"
 
 namespace muster {
 
@@ -26,6 +27,9 @@ struct SchedWhy {
 // no such job by then.
 Result<SchedWhy> AskWhyPending(std::string_view script, const std::string& job,
                                std::optional<int64_t> at_ms);
+
+// The same of an engine that is at hand.
+Result<SchedWhy> AskWhyOf(sched::Engine& engine, const std::string& job);
 
 struct SchedWhatIf {
   struct Answer {

@@ -19,6 +19,7 @@
 #include "cli/diagnose/diagnose.h"
 #include "cli/explain/explain.h"
 #include "cli/gate/gate.h"
+#include "cli/get/get.h"
 #include "cli/init/init.h"
 #include "cli/kv-fit/kv_fit.h"
 #include "cli/lab/lab.h"
@@ -34,6 +35,7 @@
 #include "cli/sched/plot.h"
 #include "cli/sched/replay.h"
 #include "cli/sched/sched.h"
+#include "cli/sched/serve.h"
 #include "cli/sched/shapes.h"
 #include "cli/schema/schema.h"
 #include "cli/submit/submit.h"
@@ -41,6 +43,7 @@
 #include "cli/top/top.h"
 #include "cli/verify/verify.h"
 #include "cli/version/version.h"
+#include "cli/whatif/whatif.h"
 #include "cli/why/why.h"
 
 namespace muster::cli {
@@ -94,6 +97,9 @@ constexpr std::array kCommands = {
             BomCheckSite},
     Command{"sched simulate", "Schedule", "Decide a cluster script in virtual time", SchedSimulate},
     Command{"sched whatif", "Schedule", "When a job would start if something changed", SchedWhatIf},
+    Command{"lab kubernetes up", "Lab", "A real API server on this machine, with played nodes",
+            LabKubernetesStart},
+    Command{"lab kubernetes down", "Lab", "End it", LabKubernetesEnd},
     Command{"sched plot", "Schedule", "A cluster script and its decisions as a picture", SchedPlot},
     Command{"sched replay", "Schedule",
             "A published trace through a packing policy: allocation against load", SchedReplay},
@@ -105,6 +111,11 @@ constexpr std::array kCommands = {
     Command{"sched bench", "Schedule", "How fast the core decides on this machine", SchedBench},
     Command{"submit", "Schedule", "Render a whole job, preview it, submit it, follow it",
             SubmitJob},
+    Command{"sched serve", "Schedule", "Schedule the gangs of a Kubernetes cluster",
+            SchedServeCluster},
+    Command{"get", "Schedule", "Gangs, jobs, nodes and queues of a cluster as it is now", GetLive},
+    Command{"whatif", "Schedule", "What would become of the gangs if a node were drained",
+            WhatIfLive},
     Command{"why", "Schedule", "Why a job waits, and what would start it", WhyPending},
     Command{"runbook list", "Repair", "The runbooks there are", RunbookList},
     Command{"runbook show", "Repair", "What one does, proves, limits and takes back", RunbookShow},

@@ -70,7 +70,8 @@ void LeaderElector::OnLook(const Answer& answer) {
   SetLeading(false);
   // Only our own clock is asked: a holder that wrote nothing for its whole duration is gone.
   const Duration left = *seen_at_ + std::chrono::seconds(lease_.duration_s) - now;
-  if (lease_.holder.empty() || left <= Duration::zero()) return Take(false);
+  const bool ended = options_.has_ended && options_.has_ended(lease_.holder);
+  if (lease_.holder.empty() || left <= Duration::zero() || ended) return Take(false);
   Again(std::min(left, options_.retry));
 }
 

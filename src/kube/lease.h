@@ -17,6 +17,9 @@ struct LeaseOptions {
   Duration duration = std::chrono::seconds(15);  // others wait this long for a sign of life
   Duration renew_deadline = std::chrono::seconds(10);  // we stop leading this long after a renewal
   Duration retry = std::chrono::seconds(2);
+  // Whether that holder is known to have ended (a process of this very machine): then nobody waits
+  // for its lease to run out. Empty = nothing is known of others.
+  std::function<bool(const std::string& holder)> has_ended = {};
 };
 
 class LeaderElector {

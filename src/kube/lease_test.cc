@@ -69,6 +69,20 @@ TEST(LeaderElector, ADeadLeaderIsFollowedAfterItsDurationAndNotBefore) {
   EXPECT_LT(took, std::chrono::seconds(20));
 }
 
+TEST(LeaderElector, AHolderThatIsKnownToHaveEndedIsNotWaitedFor) {
+  FakePlace place;
+  auto a = std::make_unique<Candidate>(place, "a");
+  ASSERT_TRUE(place.Until([&] { return a->elector.Leading(); }));
+  a.reset();
+  LeaseOptions options = Named("b");
+  options.has_ended = [](const std::string& holder) { return holder == "a"; };
+  LeaderElector b(place.client, options, {});
+  const Duration began = place.clock.Monotonic();
+  b.Start();
+  ASSERT_TRUE(place.Until([&] { return b.Leading(); }));
+  EXPECT_LT(place.clock.Monotonic() - began, options.duration / 2);
+}
+
 TEST(LeaderElector, ALeaderThatWasAwayDoesNotLeadAndCannotRenew) {
   FakePlace place;
   Candidate a(place, "a");

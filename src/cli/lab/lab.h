@@ -9,5 +9,7 @@ ExitCode LabInjectFault(const Invocation& invocation);
 ExitCode LabHealFaults(const Invocation& invocation);
 ExitCode LabListFaults(const Invocation& invocation);
 ExitCode LabExecCommand(const Invocation& invocation);
+ExitCode LabKubernetesStart(const Invocation& invocation);
+ExitCode LabKubernetesEnd(const Invocation& invocation);
 ExitCode LabRunExam(const Invocation& invocation);
 }  // namespace muster::cli

@@ -68,6 +68,8 @@ PlayedNode::PlayedNode(PlayedNodeSpec spec, numa::Machine machine)
   capacity_["memory"] = spec_.memory_bytes_per_zone * spec_.zones * 1000;
   capacity_["pods"] = int64_t{1000} * spec_.max_pods;
   capacity_["ephemeral-storage"] = (int64_t{1} << 40) * 1000;
+  if (spec_.rdma_shares > 0)
+    capacity_["rdma/rdma_shared_device_a"] = int64_t{1000} * spec_.rdma_shares;
   if (spec_.gpus > 0) capacity_[kGpu] = int64_t{1000} * spec_.gpus;
 }
 
@@ -155,6 +157,10 @@ std::string PlayedNode::NodeJson(const std::string& now) const {
   nlohmann::json annotations = {{"muster.dev/topology-manager-policy", spec_.topology_policy},
                                 {"muster.dev/topology-manager-scope", spec_.topology_scope},
                                 {"muster.dev/cpu-manager-policy", spec_.cpu_manager}};
+  nlohmann::json zones = nlohmann::json::array();
+  for (const numa::ZoneFacts& zone : FactsOf(spec_).zones)
+    zones.push_back({{"amounts", zone.amounts}, {"devices", zone.devices}});
+  annotations["muster.dev/numa-zones"] = zones.dump();
   for (const auto& [key, value] : spec_.annotations) annotations[key] = value;
   nlohmann::json amounts;
   for (const auto& [name, milli] : capacity_) amounts[name] = kube::FormatMilli(milli);

@@ -22,6 +22,7 @@ struct PlayedNodeSpec {
   int64_t memory_bytes_per_zone = 512ll << 30;
   int gpus = 8;  // nvidia.com/gpu, spread over the zones
   int max_pods = 110;
+  int rdma_shares = 63;  // rdma/rdma_shared_device_a, of no zone
   std::string topology_policy = "none", topology_scope = "container", cpu_manager = "none";
 };
 

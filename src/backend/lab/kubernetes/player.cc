@@ -311,6 +311,7 @@ bool Player::RunCommand(const Pod& pod, Played& played) {
   command.argv = container.command;
   command.argv.insert(command.argv.end(), container.args.begin(), container.args.end());
   command.env = EnvironmentOf(pod, played.ip);
+  for (std::string& word : command.argv) word = ExpandVariables(word, command.env);
   auto started =
       command.argv.empty()
           ? Result<std::unique_ptr<Child>>(

@@ -250,6 +250,14 @@ TEST(PodStatus, TheServersTextsBecomeJsonWithoutHarm) {
   EXPECT_EQ(kube::ValueAt(body, "/status/phase"), "Running");
 }
 
+TEST(PodStatus, VariablesInCommandsAreExpandedAsAKubeletDoes) {
+  const std::map<std::string, std::string> env = {{"RANK", "3"}, {"EMPTY", ""}};
+  EXPECT_EQ(ExpandVariables("--rank=$(RANK)", env), "--rank=3");
+  EXPECT_EQ(ExpandVariables("a$(EMPTY)b", env), "ab");
+  EXPECT_EQ(ExpandVariables("$(NOBODY) $$(RANK) $RANK $", env), "$(NOBODY) $(RANK) $RANK $");
+  EXPECT_EQ(ExpandVariables("$(RANK", env), "$(RANK");
+}
+
 TEST(PodOrders, WhatCannotBeReadIsSaidAndChangesNothing) {
   kube::Pod pod;
   pod.meta.annotations = {{"muster.dev/run-for", "soon"}};

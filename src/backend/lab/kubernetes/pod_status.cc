@@ -125,6 +125,30 @@ PodOrders OrdersOf(const kube::Pod& pod) {
   return orders;
 }
 
+std::string ExpandVariables(std::string_view text,
+                            const std::map<std::string, std::string>& environment) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t dollar = text.find('$');
+    out += text.substr(0, dollar);
+    if (dollar == std::string_view::npos) break;
+    text.remove_prefix(dollar);
+    const size_t end = text.find(')');
+    if (text.starts_with("$$")) {
+      out += '$';
+      text.remove_prefix(2);
+    } else if (text.starts_with("$(") && end != std::string_view::npos) {
+      const auto found = environment.find(std::string(text.substr(2, end - 2)));
+      out += found == environment.end() ? text.substr(0, end + 1) : std::string_view(found->second);
+      text.remove_prefix(end + 1);
+    } else {
+      out += '$';
+      text.remove_prefix(1);
+    }
+  }
+  return out;
+}
+
 std::map<std::string, std::string> EnvironmentOf(const kube::Pod& pod, const std::string& ip) {
   std::map<std::string, std::string> environment;
   if (const std::string* index = pod.meta.Annotation(kCompletionIndex)) {

@@ -35,6 +35,11 @@ struct PodOrders {
 };
 PodOrders OrdersOf(const kube::Pod& pod);
 
+// "$(NAME)" as a kubelet expands it in command and args; "$$(NAME)" is "$(NAME)", an unknown name
+// stays as it is.
+std::string ExpandVariables(std::string_view text,
+                            const std::map<std::string, std::string>& environment);
+
 // The environment of its first container: literal values, what the downward API gives, and
 // JOB_COMPLETION_INDEX of an indexed Job's pod.
 std::map<std::string, std::string> EnvironmentOf(const kube::Pod& pod, const std::string& ip);

@@ -1,0 +1,91 @@
+#include "app/sched_serve.h"
+
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "backend/kubernetes/sched/serve.h"
+#include "base/strings.h"
+#include "kube/connection.h"
+
+namespace muster {
+
+namespace {
+
+// "HOST,PID NAMESPACE" of this process, and "PID,BEGAN" of one; what a Lease's holder is made of.
+std::string MachineWords(World& world) {
+  std::error_code ignored;
+  const std::string ns = std::filesystem::read_symlink("/proc/self/ns/pid", ignored).string();
+  const std::string boot(
+      Trim(world.files.Read("/proc/sys/kernel/random/boot_id", 200).value_or("unknown")));
+  return boot + "," + ns;
+}
+std::string ProcessWords(World& world, const std::string& pid) {
+  const auto stat = world.files.Read("/proc/" + pid + "/stat", 4096);
+  if (!stat.ok()) return "";
+  const size_t bracket = stat->rfind(')');
+  if (bracket == std::string::npos) return "";
+  const auto rest = SplitBlank(std::string_view(*stat).substr(bracket + 1));
+  constexpr size_t kStartTime = 19;
+  if (rest.size() <= kStartTime || rest[0] == "Z") return "";
+  return fmt::format("{},{}", stat->substr(0, stat->find(' ')), rest[kStartTime]);
+}
+
+std::string IdentityOf(World& world) {
+  const std::string host(Trim(world.files.Read("/proc/sys/kernel/hostname", 300).value_or("?")));
+  return fmt::format("{}/{}/{}/{:x}", host, MachineWords(world), ProcessWords(world, "self"),
+                     world.random.Next());
+}
+
+// True only for a process of this machine, of this boot and of our own pid namespace, that is gone.
+bool HasEnded(World& world, const std::string& holder) {
+  const auto parts = Split(holder, '/');
+  if (parts.size() != 4 || parts[1] != MachineWords(world)) return false;
+  const std::string process(parts[2]);
+  const std::string pid = process.substr(0, process.find(','));
+  return !pid.empty() && ProcessWords(world, pid) != process;
+}
+
+}  // namespace
+
+Result<SchedServed> ServeSchedule(World& world, const SchedServeOptions& options,
+                                  const std::function<bool()>& stop,
+                                  const std::function<void(const std::string&)>& note) {
+  TRY(const kube::ClusterConfig config, kube::FindCluster(world.files, kube::ClusterEnvironment(),
+                                                          options.kubeconfig, options.context));
+  kube::Connection connection(world, config);
+  kube::Client& client = connection.client();
+  kubesched::ServeOptions serve_options;
+  serve_options.core.schedulers = {options.schedulers.begin(), options.schedulers.end()};
+  if (!options.levels.empty()) serve_options.core.levels = options.levels;
+  serve_options.volcano_jobs = options.volcano_jobs;
+  serve_options.lease.ns = options.lease_namespace;
+  serve_options.lease.name = options.lease_name;
+  serve_options.lease.identity = IdentityOf(world);
+  serve_options.lease.has_ended = [&world](const std::string& holder) {
+    return HasEnded(world, holder);
+  };
+  kubesched::Serve serve(client, serve_options, note);
+  note(fmt::format("serving {} as {}", config.server, serve_options.lease.identity));
+  serve.Start();
+  while (!stop() && !(options.once && serve.idle())) {
+    serve.Turn(std::chrono::milliseconds(500));
+    if (serve.fatal()) return Fail(*serve.fatal());
+  }
+  SchedServed served;
+  const auto& stats = serve.stats();
+  served.bound = stats.bound, served.conflicts = stats.conflicts, served.failed = stats.failed;
+  served.deleted = stats.deleted, served.said = stats.said;
+  if (const kubesched::Core* core = serve.core()) {
+    served.gangs_placed = core->stats().gangs_placed, served.evicted = core->stats().evicted;
+    served.running = static_cast<int>(core->engine().running_jobs());
+    served.waiting = static_cast<int>(core->engine().pending_jobs());
+  }
+  bool released = false;
+  const Duration until = world.clock.Monotonic() + std::chrono::seconds(5);
+  serve.Stop([&] { released = true; });
+  while (!released && world.clock.Monotonic() < until) client.Poll(std::chrono::milliseconds(100));
+  return served;
+}
+
+}  // namespace muster

@@ -1,0 +1,32 @@
+// The gang scheduler as a service on a Kubernetes cluster.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "world/world.h"
+
+namespace muster {
+
+struct SchedServeOptions {
+  std::string kubeconfig, context;                   // empty: as kubectl finds them, or the pod's
+  std::vector<std::string> schedulers = {"muster"};  // spec.schedulerName of the pods that are ours
+  std::vector<std::string> levels;  // node labels, outermost first; empty: the default
+  std::string lease_namespace = "kube-system", lease_name = "muster-scheduler";
+  bool volcano_jobs = false;  // make the pods of Volcano Jobs, as Volcano's controllers would
+  bool once = false;          // decide what is there, write it, give the lease back
+};
+struct SchedServed {
+  uint64_t bound = 0, conflicts = 0, failed = 0, deleted = 0, said = 0;
+  uint64_t gangs_placed = 0, evicted = 0;
+  int waiting = 0, running = 0;
+};
+// Until `stop` says so (or, with `once`, until nothing is under way). The error is one that serving
+// cannot go on with: no right to read, no such cluster.
+Result<SchedServed> ServeSchedule(World& world, const SchedServeOptions& options,
+                                  const std::function<bool()>& stop,
+                                  const std::function<void(const std::string&)>& note);
+
+}  // namespace muster

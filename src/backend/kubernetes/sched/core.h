@@ -1,0 +1,206 @@
+// The gang scheduler's mind on Kubernetes: what the watches brought goes in, what is to be written
+// comes out. Values alone: no client, no clock, no threads. The pods are the truth; everything here
+// can be made again from them (Rebuild), which is what a start after `kill -9` is.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "backend/kubernetes/sched/facts.h"
+#include "sched/engine.h"
+
+namespace muster::kubesched {
+
+struct CoreOptions {
+  std::set<std::string> schedulers = {"muster"};                              // whose pods are ours
+  std::vector<std::string> levels = {"muster.dev/spine", "muster.dev/leaf"};  // node labels
+  int64_t say_waiting_after_ms = 10'000;
+  int64_t keep_seat_ms = 30'000;  // of a pod that failed, for the one that comes in its place
+};
+
+// What is to be written, in this order.
+struct BindPod {
+  Identity pod;
+  std::string node;
+};
+struct DeletePod {
+  Identity pod;
+  std::string gang, why;
+};
+// About the group's own object where it has one (then `group` is set and the success is written as
+// a condition), else about one of its pods.
+struct SayGang {
+  Identity about;
+  Dialect dialect = Dialect::kNone;
+  bool is_pod = true;
+  std::string gang, reason, message;  // GangScheduled, GangWaiting, GangEvicted, GangRefused
+  bool warning = false;
+};
+using Act = std::variant<BindPod, DeletePod, SayGang>;
+
+// What becomes of a gang of which some pods are bound and others are not: pure, and the whole rule.
+// `bound` includes pods whose binding is under way; `ended` pods ran to their end or failed.
+enum class HalfBound : uint8_t {
+  kWhole,     // its minimum runs: the rest is placed when there is room
+  kComplete,  // caught between binds: the rest is placed beside it now; where that is not possible
+              // the whole gang is evicted (the engine's repair decides)
+  kWait,      // too few pods exist: a controller owes us some
+};
+HalfBound JudgeHalfBound(int bound, int waiting, int ended, int min);
+
+struct CoreStats {
+  uint64_t gangs_placed = 0, binds_asked = 0, evicted = 0, rebuilds = 0, refused_pods = 0;
+};
+
+class Core {
+ public:
+  explicit Core(CoreOptions options = {});
+  ~Core();
+  Core(Core&&) = default;
+  Core& operator=(Core&&) = default;
+
+  void SetNode(std::shared_ptr<const NodeFacts> node);
+  void RemoveNode(const std::string& name);
+  void SetPod(std::shared_ptr<const PodFacts> pod);
+  void RemovePod(const std::string& uid);
+  void SetGroup(const GroupFacts& group);
+  void RemoveGroup(Dialect dialect, const std::string& key);
+  void SetQueues(std::vector<Queue> queues, std::vector<Flavor> flavors);
+
+  // The answer to a BindPod. `refused`: the server will never take it (403, 422); otherwise it may
+  // have been written or not, and is asked again once `now` has gone on by a second.
+  void Bound(const std::string& uid);
+  void NotBound(const std::string& uid, bool refused, int64_t now_ms);
+
+  // Everything known is decided. `now_ms` never goes back.
+  void Decide(int64_t now_ms, std::vector<Act>& acts);
+  // When to call Decide again though nothing came; < 0: only when something comes.
+  int64_t NextAt() const;
+  // Bindings whose answer did not come and that will be asked for again.
+  bool repeats() const { return !again_.empty(); }
+
+  // For those who ask: the engine with all that is known decided.
+  const sched::Engine& engine() const { return engine_; }
+  sched::Engine& engine() { return engine_; }
+  struct GangView {
+    std::string name, state, queue;  // state: gathering, waiting, running
+    Dialect dialect = Dialect::kNone;
+    int min = 0, pods = 0, bound = 0, priority = 0;
+    std::vector<std::string> nodes;
+    std::string why;  // of one that waits
+  };
+  std::vector<GangView> Gangs() const;
+  const PodFacts* FindPod(const std::string& uid) const;
+  const std::vector<std::string>& troubles() const { return troubles_; }
+  const CoreStats& stats() const { return stats_; }
+
+ private:
+  enum class At : uint8_t { kWaiting, kSeated, kBinding, kBound, kOver };
+  struct Pod {
+    std::shared_ptr<const PodFacts> facts;
+    std::string gang;
+    At at = At::kWaiting;
+    std::string node;  // seat
+    int task = -1, rank = -1;
+    int failures = 0;
+    int64_t again_at = -1;
+    bool deleting = false;
+  };
+  struct KeptSeat {
+    int64_t until = 0;
+    std::string node;
+    int index = -1;
+  };
+  enum class Phase : uint8_t { kGathering, kSubmitted, kPlaced };
+  struct Gang {
+    std::string name, ns, group;  // name: the engine's
+    Dialect dialect = Dialect::kNone;
+    Phase phase = Phase::kGathering;
+    std::set<std::string> pods;  // uids that are not over
+    std::vector<std::string> task_names;
+    std::vector<std::vector<std::string>> seats;  // by task and rank: uid, or empty
+    std::map<std::pair<int, int>, KeptSeat> kept;
+    std::set<std::string> to_bind;
+    int64_t waits_since = -1, said_at = -1;
+    std::string said, why;
+    int open = 0;   // seats whose binding is not known to be written
+    int ended = 0;  // pods that ran to a good end
+    bool placed_said = false;
+    bool apart = false;  // its pods are held one by one: together they do not fit as we count
+  };
+
+  // core.cc: what changed.
+  Gang& GangOf(const PodFacts& pod);
+  int MinOf(const Gang& gang) const;
+  const GroupFacts* GroupFactsOf(const Gang& gang) const;
+  bool Ours(const PodFacts& pod) const { return options_.schedulers.count(pod.scheduler) != 0; }
+  void SetForeign(Pod& pod, const PodFacts* before);
+  void Join(const std::string& uid, Pod& pod);
+  void Leave(const std::string& uid, Pod& pod);
+  void EmptySeat(Gang& gang, Pod& pod);
+  bool TakeKeptSeat(Gang& gang, const std::string& uid, Pod& pod);
+  void GatherIfUnseated(Gang& gang);
+  void DropIfEmpty(const std::string& name);
+  bool NodeUsable(const std::string& name) const;
+  sched::NodeAdd SpecOf(const NodeFacts& node) const;
+
+  // core_decide.cc: one round.
+  void Rebuild();
+  void AddNode(const NodeFacts& node);
+  void AddForeign(const PodFacts& pod);
+  void AdoptGang(Gang& gang);
+  int Need(const Gang& gang) const;
+  TimePoint Age(const Gang& gang) const;
+  Job JobFor(Gang& gang, const std::vector<std::string>& uids);
+  void Submit(Gang& gang);
+  void Withdraw(Gang& gang);
+  bool TakeEvent(sched::EventBody body);
+  void Follow(const sched::Decision& decision, std::vector<Act>& acts);
+  void FollowAll(std::vector<Act>& acts);
+  void Evict(Gang& gang, const std::string& why, std::vector<Act>& acts);
+  void Seat(const sched::BindDecision& bind);
+  void EmitBinds(std::vector<Act>& acts);
+  void SayAll(std::vector<Act>& acts);
+  void Say(const Gang& gang, const char* reason, std::string message, bool warning,
+           std::vector<Act>& acts);
+  void ForgetKept();
+  void Trouble(std::string text);
+
+  CoreOptions options_;
+  sched::Engine engine_;
+  std::vector<sched::Decision> decisions_;
+  int64_t now_ = 0;
+  bool rebuild_ = true;
+  std::map<std::string, std::shared_ptr<const NodeFacts>> nodes_;
+  std::set<std::string> engine_nodes_, lost_nodes_, suspect_nodes_;
+  std::unordered_map<std::string, Pod> pods_;      // by uid
+  std::map<std::string, Gang> gangs_;              // by name
+  std::map<std::string, std::string> gang_names_;  // GroupKey -> name
+  std::map<std::string, GroupFacts> groups_;       // by GroupKey
+  std::vector<Queue> queues_;
+  std::vector<Flavor> flavors_;
+  std::set<std::string> touched_;                    // gangs to look at
+  std::set<std::string> binding_;                    // gangs with to_bind
+  std::set<std::string> waiting_;                    // gangs in Phase::kSubmitted
+  std::map<std::string, int> leaving_on_;            // node -> pods of ours that were told to go
+  std::set<std::string> keeping_;                    // gangs with kept seats
+  std::set<std::pair<int64_t, std::string>> again_;  // binds to repeat
+  std::set<std::string> rejected_;                   // no node of the cluster could ever hold them
+  std::set<std::string> condemned_;  // gangs with a pod that the server will never bind
+  std::vector<SayGang> to_say_;
+  int64_t look_at_waiting_ = 0;
+  std::vector<std::string> troubles_;
+  CoreStats stats_;
+};
+
+// "QUOTA queue=ml resource=nvidia.com/gpu short=8", as `muster why` says it.
+std::string WordsOf(const sched::Because& because);
+
+}  // namespace muster::kubesched

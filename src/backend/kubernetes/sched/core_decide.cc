@@ -1,0 +1,490 @@
+// One round: the engine made again where it must be, gangs handed in, decisions followed.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "backend/kubernetes/sched/core.h"
+#include "base/strings.h"
+
+namespace muster::kubesched {
+
+std::string WordsOf(const sched::Because& because) {
+  std::string text = because.code;
+  for (const auto& [key, value] : because.detail) {
+    text += " " + key + "=";
+    if (const auto* number = std::get_if<int64_t>(&value)) text += fmt::format("{}", *number);
+    if (const auto* word = std::get_if<std::string>(&value)) text += *word;
+    if (const auto* list = std::get_if<std::vector<int64_t>>(&value))
+      text += fmt::format("{}", fmt::join(*list, ","));
+  }
+  return text;
+}
+
+bool Core::TakeEvent(sched::EventBody body) {
+  const auto taken = engine_.Take({now_, std::move(body)}, decisions_);
+  if (!taken.ok()) Trouble(taken.error().message);
+  return taken.ok();
+}
+
+// ---- the engine from what is there
+
+void Core::AddNode(const NodeFacts& node) {
+  const sched::NodeAdd spec = SpecOf(node);
+  if (!TakeEvent(spec)) return;
+  if (!node.usable) TakeEvent(sched::NodeChange{spec.name, sched::NodeVerb::kCordon});
+  if (suspect_nodes_.count(spec.name) != 0)
+    TakeEvent(sched::NodeHealth{spec.name, sched::Health::kSuspect});
+}
+
+// It holds its room, and nothing may take it from it. Where it does not fit as we count, nothing
+// more is placed on that node: what we do not understand is not risked.
+void Core::AddForeign(const PodFacts& pod) {
+  if (nodes_.count(pod.node) == 0) return;
+  sched::JobAdopt adopt;
+  adopt.job.name = "~" + pod.id.uid;
+  adopt.job.queue = "";
+  adopt.job.preemptible = false;
+  TaskGroup task;
+  task.name = "pod";
+  task.shape = pod.shape;
+  adopt.job.tasks.push_back(std::move(task));
+  adopt.seats.push_back({"pod", 0, pod.node});
+  if (engine_.Take({now_, std::move(adopt)}, decisions_).ok()) return;
+  if (suspect_nodes_.insert(pod.node).second)
+    Trouble(
+        fmt::format("node {}: {} and what else runs there does not fit as its kubelet counts; "
+                    "nothing more is placed there",
+                    pod.node, pod.id.Key()));
+  TakeEvent(sched::NodeHealth{pod.node, sched::Health::kSuspect});
+}
+
+TimePoint Core::Age(const Gang& gang) const {
+  TimePoint first = TimePoint::max();
+  for (const std::string& uid : gang.pods) first = std::min(first, pods_.at(uid).facts->created);
+  return first;
+}
+
+void Core::Rebuild() {
+  ++stats_.rebuilds;
+  rebuild_ = false;
+  engine_ = sched::Engine();
+  decisions_.clear();
+  lost_nodes_.clear(), rejected_.clear(), waiting_.clear();
+  std::vector<std::string> levels = options_.levels;
+  levels.emplace_back("node");
+  TakeEvent(sched::TopologyLevels{levels});
+  for (const auto& [name, node] : nodes_) AddNode(*node);
+  for (const Flavor& flavor : flavors_) TakeEvent(sched::FlavorAdd{flavor});
+  for (const Queue& queue : queues_) TakeEvent(sched::QueueAdd{queue});
+  for (const auto& [uid, pod] : pods_) {
+    if (!Ours(*pod.facts) && !pod.facts->node.empty() && !pod.facts->done) AddForeign(*pod.facts);
+  }
+  std::vector<Gang*> seated;
+  for (auto& [name, gang] : gangs_) {
+    bool sits = false;
+    for (const std::string& uid : gang.pods) {
+      Pod& pod = pods_.at(uid);
+      // Not asked for yet: decided again.
+      if (pod.at == At::kSeated) pod.at = At::kWaiting, pod.node.clear();
+      if (pod.at == At::kWaiting) pod.task = pod.rank = -1;
+      sits = sits || (!pod.deleting && pod.at != At::kWaiting);
+    }
+    gang.to_bind.clear(), gang.kept.clear(), gang.seats.clear(), gang.task_names.clear();
+    gang.open = 0;
+    gang.apart = false;
+    gang.phase = Phase::kGathering;
+    touched_.insert(name);
+    if (sits) seated.push_back(&gang);
+  }
+  binding_.clear(), keeping_.clear();
+  std::sort(seated.begin(), seated.end(), [&](const Gang* a, const Gang* b) {
+    return std::pair(Age(*a), a->name) < std::pair(Age(*b), b->name);
+  });
+  for (Gang* gang : seated) AdoptGang(*gang);
+}
+
+void Core::AdoptGang(Gang& gang) {
+  std::vector<std::string> uids;
+  int waiting = 0;
+  for (const std::string& uid : gang.pods) {
+    const Pod& pod = pods_.at(uid);
+    if (pod.deleting) continue;
+    const bool waits = pod.at == At::kWaiting;
+    if (waits && (pod.facts->gated || !pod.facts->unsupported.empty())) continue;
+    waiting += waits ? 1 : 0;
+    uids.push_back(uid);
+  }
+  sched::JobAdopt adopt;
+  adopt.job = JobFor(gang, uids);
+  for (const std::string& uid : uids) {
+    const Pod& pod = pods_.at(uid);
+    if (pod.at == At::kWaiting || nodes_.count(pod.node) == 0) continue;
+    gang.open += pod.at == At::kBinding ? 1 : 0;
+    adopt.seats.push_back({gang.task_names[static_cast<size_t>(pod.task)], pod.rank, pod.node});
+  }
+  gang.phase = Phase::kPlaced;
+  const int bound = static_cast<int>(uids.size()) - waiting;
+  const int min = std::max(1, MinOf(gang));
+  gang.placed_said = waiting == 0;
+  if (adopt.seats.empty()) return;
+  if (!engine_.Take({now_, adopt}, decisions_).ok()) {
+    // Its nodes hold more than we count: each pod for itself, and the node in question is left
+    // alone.
+    for (const std::string& uid : uids) {
+      const Pod& pod = pods_.at(uid);
+      PodFacts facts = *pod.facts;
+      facts.node = pod.node;
+      if (pod.at != At::kWaiting) AddForeign(facts);
+    }
+    gang.apart = true;
+    gang.why = "its nodes hold more than their kubelets would admit; it is left as it is";
+    return;
+  }
+  if (JudgeHalfBound(bound, waiting, gang.ended, min) == HalfBound::kWait) return;
+  for (const std::string& uid : uids) {
+    const Pod& pod = pods_.at(uid);
+    if (pod.at == At::kWaiting)
+      TakeEvent(
+          sched::TaskAgain{gang.name, gang.task_names[static_cast<size_t>(pod.task)], pod.rank});
+  }
+}
+
+// ---- gangs into the engine
+
+int Core::Need(const Gang& gang) const { return std::max(1, MinOf(gang) - gang.ended); }
+
+// Tasks of pods that are alike; ranks in the order of index and name. Says who sits where in
+// gang.seats.
+Job Core::JobFor(Gang& gang, const std::vector<std::string>& uids) {
+  std::vector<Pod*> members;
+  for (const std::string& uid : uids) members.push_back(&pods_.at(uid));
+  std::sort(members.begin(), members.end(), [](const Pod* a, const Pod* b) {
+    return std::tie(a->facts->role, a->facts->index, a->facts->id.name) <
+           std::tie(b->facts->role, b->facts->index, b->facts->id.name);
+  });
+  Job job;
+  job.name = gang.name;
+  job.queue = "";
+  job.priority = members.empty() ? 0 : INT32_MIN;
+  gang.seats.clear(), gang.task_names.clear();
+  std::vector<const PodFacts*> like;
+  for (Pod* pod : members) {
+    const PodFacts& facts = *pod->facts;
+    const auto same = std::find_if(like.begin(), like.end(), [&](const PodFacts* other) {
+      return other->role == facts.role && other->shape == facts.shape &&
+             other->select == facts.select && other->tolerate == facts.tolerate;
+    });
+    const size_t task = static_cast<size_t>(same - like.begin());
+    if (same == like.end()) {
+      like.push_back(&facts);
+      TaskGroup group;
+      group.name = fmt::format("{}{}", facts.role.empty() ? "pods" : facts.role,
+                               task == 0 ? "" : fmt::format("-{}", task));
+      group.count = 0;
+      group.shape = facts.shape, group.select = facts.select, group.tolerate = facts.tolerate;
+      gang.task_names.push_back(group.name);
+      gang.seats.emplace_back();
+      job.tasks.push_back(std::move(group));
+    }
+    pod->task = static_cast<int>(task);
+    pod->rank = job.tasks[task].count++;
+    gang.seats[task].push_back(facts.id.uid);
+    job.priority = std::max(job.priority, facts.priority);
+    if (!facts.queue.empty()) job.queue = facts.queue;
+    if (facts.topology != TopologyWish{}) job.topology = facts.topology;
+  }
+  if (const GroupFacts* group = GroupFactsOf(gang)) {
+    if (!group->queue.empty()) job.queue = group->queue;
+    if (group->topology != TopologyWish{}) job.topology = group->topology;
+  }
+  const int all = static_cast<int>(members.size()), need = std::min(Need(gang), all);
+  for (TaskGroup& task : job.tasks) task.min = need < all ? 0 : task.count;
+  if (need < all) job.elastic_min = need, job.elastic_max = all;
+  return job;
+}
+
+void Core::Submit(Gang& gang) {
+  std::vector<std::string> uids;
+  for (const std::string& uid : gang.pods) {
+    const Pod& pod = pods_.at(uid);
+    if (pod.deleting || pod.facts->gated || pod.facts->leaving || pod.at != At::kWaiting) continue;
+    if (!pod.facts->unsupported.empty()) {
+      gang.why = pod.facts->id.name + ": " + pod.facts->unsupported;
+      waiting_.insert(gang.name);
+      return;
+    }
+    uids.push_back(uid);
+  }
+  const auto waits = [&](std::string why) {
+    if (gang.waits_since < 0) gang.waits_since = now_;
+    gang.why = std::move(why);
+    waiting_.insert(gang.name);
+  };
+  if (uids.empty()) return;
+  if (MinOf(gang) < 0)
+    return waits(fmt::format("its {} {} is not there: nobody says how many pods start together",
+                             gang.dialect == Dialect::kJob ? "Job" : "PodGroup", gang.group));
+  if (static_cast<int>(uids.size()) < Need(gang))
+    return waits(fmt::format("{} pods start together, {} are there", Need(gang), uids.size()));
+  const Job job = JobFor(gang, uids);
+  if (job.queue.find('/') != std::string::npos &&
+      std::none_of(queues_.begin(), queues_.end(),
+                   [&](const Queue& queue) { return queue.name == job.queue; }))
+    return waits(fmt::format("LocalQueue {} is not there", job.queue));
+  gang.phase = Phase::kSubmitted;
+  gang.why.clear();
+  if (!TakeEvent(sched::JobSubmit{job})) {
+    gang.phase = Phase::kGathering;
+    return waits("the scheduler cannot take it: " + troubles_.back());
+  }
+  if (gang.waits_since < 0) gang.waits_since = now_;
+  waiting_.insert(gang.name);
+}
+
+void Core::Withdraw(Gang& gang) {
+  gang.phase = Phase::kGathering;
+  if (!rebuild_) TakeEvent(sched::JobEnd{gang.name, sched::JobVerb::kCancel});
+}
+
+// ---- decisions
+
+void Core::Seat(const sched::BindDecision& bind) {
+  const auto found = gangs_.find(bind.job);
+  if (found == gangs_.end()) return;
+  Gang& gang = found->second;
+  const auto task = std::find(gang.task_names.begin(), gang.task_names.end(), bind.task);
+  if (task == gang.task_names.end()) return;
+  const size_t t = static_cast<size_t>(task - gang.task_names.begin());
+  const std::string uid = gang.seats[t][static_cast<size_t>(bind.rank)];
+  if (uid.empty()) {
+    TakeEvent(sched::TaskEnd{bind.job, bind.task, bind.rank});
+    return;
+  }
+  Pod& pod = pods_.at(uid);
+  if (pod.at == At::kBound || pod.at == At::kBinding) {
+    if (pod.node != bind.node) rebuild_ = true;  // a bound pod cannot move
+    return;
+  }
+  if (gang.phase == Phase::kSubmitted) ++stats_.gangs_placed;
+  gang.phase = Phase::kPlaced;
+  gang.why.clear();
+  gang.waits_since = -1;
+  waiting_.erase(gang.name);
+  gang.open += pod.at == At::kSeated ? 0 : 1;
+  pod.at = At::kSeated, pod.node = bind.node;
+  gang.to_bind.insert(uid);
+  binding_.insert(gang.name);
+}
+
+// All of it leaves; what a controller makes anew gathers and waits again.
+void Core::Evict(Gang& gang, const std::string& why, std::vector<Act>& acts) {
+  ++stats_.evicted;
+  int deleted = 0;
+  for (const std::string& uid : gang.pods) {
+    Pod& pod = pods_.at(uid);
+    pod.task = pod.rank = -1;
+    if (pod.deleting || pod.at == At::kWaiting) continue;
+    if (pod.at == At::kSeated) {
+      pod.at = At::kWaiting, pod.node.clear();
+      continue;
+    }
+    pod.deleting = true;
+    ++leaving_on_[pod.node];
+    ++deleted;
+    acts.push_back(DeletePod{pod.facts->id, gang.name, why});
+  }
+  gang.phase = Phase::kGathering;
+  gang.to_bind.clear(), gang.kept.clear(), gang.seats.clear(), gang.task_names.clear();
+  gang.open = 0;
+  gang.placed_said = false;
+  binding_.erase(gang.name), keeping_.erase(gang.name);
+  TakeEvent(sched::JobEnd{gang.name, sched::JobVerb::kCancel});
+  touched_.insert(gang.name);
+  if (deleted > 0) Say(gang, "GangEvicted", why, true, acts);
+}
+
+void Core::Follow(const sched::Decision& decision, std::vector<Act>& acts) {
+  const auto gang_of = [&](const std::string& name) -> Gang* {
+    const auto found = gangs_.find(name);
+    return found == gangs_.end() ? nullptr : &found->second;
+  };
+  const auto& body = decision.body;
+  if (const auto* bind = std::get_if<sched::BindDecision>(&body)) {
+    Seat(*bind);
+  } else if (const auto* evict = std::get_if<sched::EvictDecision>(&body)) {
+    if (Gang* gang = gang_of(evict->job))
+      Evict(*gang,
+            evict->for_job.empty() ? evict->code
+                                   : fmt::format("{} for {}", evict->code, evict->for_job),
+            acts);
+  } else if (const auto* shrink = std::get_if<sched::ShrinkDecision>(&body)) {
+    Gang* gang = gang_of(shrink->job);
+    for (size_t t = 0; gang != nullptr && t < gang->task_names.size(); ++t) {
+      if (gang->task_names[t] != shrink->task) continue;
+      for (const int rank : shrink->ranks) {
+        const std::string uid = gang->seats[t][static_cast<size_t>(rank)];
+        if (uid.empty() || pods_.at(uid).deleting || pods_.at(uid).at == At::kWaiting) continue;
+        Pod& pod = pods_.at(uid);
+        if (pod.at != At::kBound) --gang->open;
+        gang->to_bind.erase(uid);
+        gang->seats[t][static_cast<size_t>(rank)].clear();
+        pod.task = pod.rank = -1;
+        if (pod.at == At::kSeated) {
+          pod.at = At::kWaiting, pod.node.clear();
+          continue;
+        }
+        pod.deleting = true;
+        ++leaving_on_[pod.node];
+        acts.push_back(DeletePod{pod.facts->id, gang->name, shrink->code});
+      }
+    }
+  } else if (const auto* pending = std::get_if<sched::PendingDecision>(&body)) {
+    if (Gang* gang = gang_of(pending->job)) {
+      gang->why.clear();
+      for (const sched::Because& because : pending->because)
+        gang->why += (gang->why.empty() ? "" : "; ") + WordsOf(because);
+    }
+  } else if (const auto* reject = std::get_if<sched::RejectDecision>(&body)) {
+    if (Gang* gang = gang_of(reject->job)) {
+      gang->phase = Phase::kGathering;
+      gang->why = WordsOf(reject->why);
+      rejected_.insert(gang->name);
+      Say(*gang, "GangRefused", "no node of this cluster could hold it: " + gang->why, true, acts);
+    }
+  }
+}
+
+void Core::FollowAll(std::vector<Act>& acts) {
+  while (!decisions_.empty()) {
+    std::vector<sched::Decision> decisions;
+    decisions.swap(decisions_);
+    for (const sched::Decision& decision : decisions) Follow(decision, acts);
+  }
+}
+
+// A gang's pods are bound when all of its nodes are free of those who were told to leave them.
+void Core::EmitBinds(std::vector<Act>& acts) {
+  for (auto at = binding_.begin(); at != binding_.end();) {
+    Gang& gang = gangs_.at(*at);
+    const bool clear =
+        leaving_on_.empty() ||
+        std::none_of(gang.to_bind.begin(), gang.to_bind.end(), [&](const std::string& uid) {
+          return leaving_on_.count(pods_.at(uid).node) != 0;
+        });
+    if (!clear) {
+      ++at;
+      continue;
+    }
+    for (const std::string& uid : gang.to_bind) {
+      Pod& pod = pods_.at(uid);
+      pod.at = At::kBinding;
+      ++stats_.binds_asked;
+      acts.push_back(BindPod{pod.facts->id, pod.node});
+    }
+    gang.to_bind.clear();
+    at = binding_.erase(at);
+  }
+}
+
+void Core::Say(const Gang& gang, const char* reason, std::string message, bool warning,
+               std::vector<Act>& acts) {
+  SayGang say;
+  say.gang = gang.name, say.reason = reason, say.message = std::move(message);
+  say.warning = warning, say.dialect = gang.dialect;
+  if (const GroupFacts* group = GroupFactsOf(gang)) {
+    say.about = group->meta, say.is_pod = false;
+  } else if (!gang.pods.empty()) {
+    say.about = pods_.at(*gang.pods.begin()).facts->id;
+  } else {
+    return;
+  }
+  acts.push_back(std::move(say));
+}
+
+void Core::SayAll(std::vector<Act>& acts) {
+  for (const SayGang& say : to_say_) {
+    const auto gang = gangs_.find(say.gang);
+    if (gang != gangs_.end()) Say(gang->second, "GangScheduled", say.message, false, acts);
+  }
+  to_say_.clear();
+  if (now_ < look_at_waiting_) return;
+  constexpr int64_t kLookEveryMs = 1000, kSayEveryMs = 60'000;
+  look_at_waiting_ = now_ + kLookEveryMs;
+  for (const std::string& name : waiting_) {
+    Gang& gang = gangs_.at(name);
+    if (gang.why.empty() || gang.why == gang.said) continue;
+    if (now_ - gang.waits_since < options_.say_waiting_after_ms) continue;
+    if (gang.said_at >= 0 && now_ - gang.said_at < kSayEveryMs) continue;
+    gang.said = gang.why, gang.said_at = now_;
+    Say(gang, "GangWaiting", gang.why, false, acts);
+  }
+}
+
+void Core::ForgetKept() {
+  for (auto at = keeping_.begin(); at != keeping_.end();) {
+    Gang& gang = gangs_.at(*at);
+    for (auto kept = gang.kept.begin(); kept != gang.kept.end();) {
+      if (kept->second.until > now_) {
+        ++kept;
+        continue;
+      }
+      const auto [task, rank] = kept->first;
+      TakeEvent(sched::TaskEnd{gang.name, gang.task_names[static_cast<size_t>(task)], rank});
+      kept = gang.kept.erase(kept);
+    }
+    GatherIfUnseated(gang);
+    at = gang.kept.empty() ? keeping_.erase(at) : std::next(at);
+  }
+}
+
+void Core::Decide(int64_t now_ms, std::vector<Act>& acts) {
+  now_ = std::max(now_, now_ms);
+  ForgetKept();
+  while (!again_.empty() && again_.begin()->first <= now_) {
+    const auto pod = pods_.find(again_.begin()->second);
+    again_.erase(again_.begin());
+    if (pod == pods_.end() || pod->second.at != At::kBinding || pod->second.deleting) continue;
+    acts.push_back(BindPod{pod->second.facts->id, pod->second.node});
+  }
+  constexpr int kMostRounds = 20;
+  for (int round = 0; round < kMostRounds; ++round) {
+    if (rebuild_) Rebuild();
+    const std::set<std::string> condemned = std::exchange(condemned_, {});
+    for (const std::string& name : condemned) {
+      if (const auto gang = gangs_.find(name); gang != gangs_.end())
+        Evict(gang->second, "the API server refuses to bind its pods", acts);
+    }
+    std::vector<Gang*> ready;
+    for (const std::string& name : std::exchange(touched_, {})) {
+      const auto gang = gangs_.find(name);
+      if (gang != gangs_.end() && gang->second.phase == Phase::kGathering)
+        ready.push_back(&gang->second);
+    }
+    if (ready.size() > 1) {
+      std::vector<std::pair<TimePoint, Gang*>> by_age;
+      for (Gang* gang : ready) by_age.emplace_back(Age(*gang), gang);
+      std::stable_sort(by_age.begin(), by_age.end(),
+                       [](const auto& a, const auto& b) { return a.first < b.first; });
+      for (size_t i = 0; i < ready.size(); ++i) ready[i] = by_age[i].second;
+    }
+    for (Gang* gang : ready) Submit(*gang);
+    engine_.Run(now_, decisions_);
+    FollowAll(acts);
+    if (!rebuild_ && touched_.empty() && condemned_.empty()) break;
+  }
+  EmitBinds(acts);
+  SayAll(acts);
+}
+
+int64_t Core::NextAt() const {
+  int64_t next = -1;
+  const auto at = [&](int64_t t) { next = next < 0 ? t : std::min(next, t); };
+  if (!again_.empty()) at(again_.begin()->first);
+  for (const std::string& name : keeping_) {
+    for (const auto& [seat, kept] : gangs_.at(name).kept) at(kept.until);
+  }
+  if (!waiting_.empty()) at(std::max(look_at_waiting_, now_ + 1000));
+  return next;
+}
+
+}  // namespace muster::kubesched

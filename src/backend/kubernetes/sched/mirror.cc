@@ -1,0 +1,184 @@
+#include "backend/kubernetes/sched/mirror.h"
+
+#include <fmt/format.h>
+
+#include "base/strings.h"
+#include "manifest/gangs.h"
+
+namespace muster::kubesched {
+
+namespace {
+constexpr Duration kLookForKindsEvery = std::chrono::seconds(60);
+}
+
+// Absent kinds stop their reflector; it is tried again now and then, for a CRD may come.
+struct Mirror::Optional {
+  std::unique_ptr<kube::Reflector<GroupFacts>> groups;
+  std::unique_ptr<kube::Reflector<kube::Object>> queues;
+  std::vector<std::string> older;  // versions to try where this one is not served
+  kube::Resource resource;
+  bool known() const {
+    return groups ? groups->synced() || groups->stopped() : queues->synced() || queues->stopped();
+  }
+};
+
+Mirror::~Mirror() = default;
+
+void Mirror::Note(const std::string& text) {
+  if (on_note_) on_note_(Printable(text));
+}
+
+Mirror::Mirror(kube::Client& client, Core& core, OnNote on_note)
+    : client_(client), core_(core), on_note_(std::move(on_note)) {
+  const auto needed = [this](const Error& error, bool fatal) {
+    Note(error.ToString());
+    if (fatal) fatal_ = error;
+  };
+  nodes_ = std::make_unique<kube::Reflector<NodeSeen>>(
+      client_, kube::Followed{.resource = kube::kNodes}, DecodeNodeSeen,
+      [this](const kube::Change<NodeSeen>& change) {
+        changed_ = true;
+        if (change.kind == kube::ChangeKind::kDeleted) {
+          core_.RemoveNode(change.before->meta.name);
+        } else {
+          core_.SetNode(change.after->facts);
+        }
+      },
+      needed);
+  pods_ = std::make_unique<kube::Reflector<PodSeen>>(
+      client_, kube::Followed{.resource = kube::kPods}, DecodePodSeen,
+      [this](const kube::Change<PodSeen>& change) {
+        changed_ = true;
+        if (change.kind == kube::ChangeKind::kDeleted) {
+          core_.RemovePod(change.before->meta.uid);
+        } else {
+          core_.SetPod(change.after->facts);
+        }
+      },
+      needed);
+  const auto group = [this](const kube::Change<GroupFacts>& change) {
+    changed_ = true;
+    if (change.kind == kube::ChangeKind::kDeleted) {
+      core_.RemoveGroup(change.before->dialect, change.before->meta.Key());
+    } else {
+      core_.SetGroup(*change.after);
+    }
+  };
+  jobs_ = std::make_unique<kube::Reflector<GroupFacts>>(
+      client_, kube::Followed{.resource = kube::kJobs}, DecodeJobGroup, group, needed);
+
+  AddGroupKind({"scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup"}, DecodeVolcanoGroup,
+               Dialect::kVolcano);
+  AddGroupKind({"scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup"},
+               DecodeCoschedulingGroup, Dialect::kCoscheduling);
+  AddGroupKind({"scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup"}, DecodeKaiGroup,
+               Dialect::kKai);
+  AddGroupKind({"scheduling.k8s.io", "v1beta1", "podgroups", "PodGroup"}, DecodeNativeGroup,
+               Dialect::kNative);
+  AddQueueKind({"scheduling.volcano.sh", "v1beta1", "queues", "Queue", false}, {});
+  AddQueueKind({"scheduling.run.ai", "v2", "queues", "Queue", false}, {});
+  for (const auto& [plural, kind, namespaced] :
+       {std::tuple{"resourceflavors", "ResourceFlavor", false},
+        std::tuple{"clusterqueues", "ClusterQueue", false}, std::tuple{"cohorts", "Cohort", false},
+        std::tuple{"localqueues", "LocalQueue", true}})
+    AddQueueKind({"kueue.x-k8s.io", "v1beta2", plural, kind, namespaced}, {"v1beta1"});
+}
+
+void Mirror::AddGroupKind(const kube::Resource& resource,
+                          kube::KnownObjects<GroupFacts>::Decode decode, Dialect dialect) {
+  auto one = std::make_unique<Optional>();
+  one->resource = resource;
+  one->groups = std::make_unique<kube::Reflector<GroupFacts>>(
+      client_, kube::Followed{.resource = resource}, decode,
+      [this, dialect](const kube::Change<GroupFacts>& change) {
+        changed_ = true;
+        if (change.kind == kube::ChangeKind::kDeleted) {
+          core_.RemoveGroup(dialect, change.before->meta.Key());
+        } else {
+          core_.SetGroup(*change.after);
+        }
+      },
+      [this](const Error& error, bool) {
+        if (error.code != Code::kNotFound) Note(error.ToString());
+      });
+  optional_.push_back(std::move(one));
+}
+
+void Mirror::AddQueueKind(const kube::Resource& resource, std::vector<std::string> older) {
+  auto one = std::make_unique<Optional>();
+  one->resource = resource;
+  one->older = std::move(older);
+  one->queues = std::make_unique<kube::Reflector<kube::Object>>(
+      client_, kube::Followed{.resource = resource}, kube::DecodeObject,
+      [this](const kube::Change<kube::Object>&) { changed_ = queues_changed_ = true; },
+      [this, kind = one.get()](const Error& error, bool fatal) {
+        if (error.code != Code::kNotFound) return Note(error.ToString());
+        if (!fatal || kind->older.empty()) return;
+        // Not from here: this is called by the reflector that it replaces.
+        client_.After(Duration::zero(), [this, kind, alive = std::weak_ptr<bool>(alive_)] {
+          if (alive.expired() || kind->older.empty()) return;
+          kube::Resource before = kind->resource;
+          before.version = kind->older.front();
+          std::vector<std::string> rest(kind->older.begin() + 1, kind->older.end());
+          kind->older.clear();
+          AddQueueKind(before, std::move(rest));
+          optional_.back()->queues->Start();
+        });
+      });
+  optional_.push_back(std::move(one));
+}
+
+void Mirror::Start() {
+  nodes_->Start();
+  jobs_->Start();
+  pods_->Start();
+  for (const auto& one : optional_) {
+    if (one->groups) one->groups->Start();
+    if (one->queues) one->queues->Start();
+  }
+  const auto again = [this](auto self) -> void {
+    client_.After(kLookForKindsEvery, [this, self, alive = std::weak_ptr<bool>(alive_)] {
+      if (alive.expired()) return;
+      for (const auto& one : optional_) {
+        if (one->groups && one->groups->stopped()) one->groups->Start();
+      }
+      self(self);
+    });
+  };
+  again(again);
+}
+
+bool Mirror::synced() const {
+  if (!nodes_->synced() || !pods_->synced() || !jobs_->synced()) return false;
+  for (const auto& one : optional_) {
+    // A kind whose older version is still to be asked for is not known yet.
+    if (!one->known() || (one->queues && one->queues->stopped() && !one->older.empty()))
+      return false;
+  }
+  return true;
+}
+
+// Few and seldom: all of them are read again, by the reader that lint and simulate use.
+void Mirror::Prepare() {
+  if (!queues_changed_) return;
+  queues_changed_ = false;
+  std::string list = R"({"apiVersion":"v1","kind":"List","items":[)";
+  bool first = true;
+  for (const auto& one : optional_) {
+    if (!one->queues) continue;
+    for (const auto& [key, entry] : one->queues->known().all()) {
+      list += (first ? "" : ",") + entry.value.json;
+      first = false;
+    }
+  }
+  list += "]}";
+  auto file = ParseManifestFile(std::move(list), "queues of the cluster");
+  if (!file.ok()) return Note(file.error().ToString());
+  std::vector<ManifestFile> files;
+  files.push_back(std::move(*file));
+  Gangs gangs = ReadGangs(files);
+  for (const std::string& error : gangs.errors) Note(error);
+  core_.SetQueues(std::move(gangs.queues), std::move(gangs.flavors));
+}
+
+}  // namespace muster::kubesched

@@ -1,0 +1,53 @@
+// The cluster's objects as a Core knows them: lists and watches of nodes, pods, Jobs, and of every
+// dialect's groups and queues where their kinds are served.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/kubernetes/sched/core.h"
+#include "kube/client.h"
+#include "kube/reflector.h"
+
+namespace muster::kubesched {
+
+class Mirror {
+ public:
+  using OnNote = std::function<void(const std::string&)>;
+  // Borrowed: client and core.
+  Mirror(kube::Client& client, Core& core, OnNote on_note = {});
+  ~Mirror();
+  void Start();
+  // Everything that is served was listed.
+  bool synced() const;
+  // Tells the core of queues that changed. Before each Core::Decide.
+  void Prepare();
+  // What the scheduler cannot do without (nodes, pods, Jobs) cannot be read.
+  const std::optional<Error>& fatal() const { return fatal_; }
+  // Something changed since the last call.
+  bool TakeChanged() { return std::exchange(changed_, false); }
+  size_t pods() const { return pods_->known().all().size(); }
+  size_t nodes() const { return nodes_->known().all().size(); }
+
+ private:
+  struct Optional;  // a kind that may not be served
+  void AddGroupKind(const kube::Resource& resource, kube::KnownObjects<GroupFacts>::Decode decode,
+                    Dialect dialect);
+  void AddQueueKind(const kube::Resource& resource, std::vector<std::string> older);
+  void Note(const std::string& text);
+
+  kube::Client& client_;
+  Core& core_;
+  OnNote on_note_;
+  std::optional<Error> fatal_;
+  bool changed_ = false, queues_changed_ = false;
+  std::unique_ptr<kube::Reflector<NodeSeen>> nodes_;
+  std::unique_ptr<kube::Reflector<PodSeen>> pods_;
+  std::unique_ptr<kube::Reflector<GroupFacts>> jobs_;
+  std::vector<std::unique_ptr<Optional>> optional_;
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace muster::kubesched

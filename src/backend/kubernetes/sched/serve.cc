@@ -1,0 +1,232 @@
+#include "backend/kubernetes/sched/serve.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/strings.h"
+
+namespace muster::kubesched {
+
+namespace {
+
+using Json = nlohmann::json;
+
+// A binding may not arrive after another leads: leases are renewed for longer than they are used
+// (15 s and 10 s), and this lies between.
+constexpr Duration kWriteWithin = std::chrono::seconds(4);
+
+std::string WholeSecond(TimePoint time) {
+  return FormatTime(std::chrono::floor<std::chrono::seconds>(time));
+}
+std::string Dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+kube::Resource GroupResource(Dialect dialect) {
+  switch (dialect) {
+    case Dialect::kVolcano:
+      return {"scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup"};
+    case Dialect::kCoscheduling:
+      return {"scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup"};
+    case Dialect::kKai:
+      return {"scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup"};
+    case Dialect::kNative:
+      return {"scheduling.k8s.io", "v1beta1", "podgroups", "PodGroup"};
+    case Dialect::kJob:
+      return kube::kJobs;
+    default:
+      return kube::kPods;
+  }
+}
+
+std::string GangEventBody(const SayGang& say, const std::string& name, const std::string& now) {
+  const kube::Resource about = say.is_pod ? kube::kPods : GroupResource(say.dialect);
+  return Dump({{"metadata", {{"name", name}, {"namespace", say.about.ns}}},
+               {"involvedObject",
+                {{"apiVersion", about.ApiVersion()},
+                 {"kind", about.kind},
+                 {"name", say.about.name},
+                 {"namespace", say.about.ns},
+                 {"uid", say.about.uid}}},
+               {"reason", say.reason},
+               {"message", fmt::format("{}: {}", say.gang, Shorten(say.message, 900))},
+               {"type", say.warning ? "Warning" : "Normal"},
+               {"source", {{"component", "muster"}}},
+               {"reportingComponent", "muster.dev/scheduler"},
+               {"firstTimestamp", now},
+               {"lastTimestamp", now},
+               {"count", 1}});
+}
+
+std::string GroupStatusBody(const SayGang& say, const std::string& now) {
+  if (say.is_pod) return "";
+  const bool placed = say.reason == "GangScheduled";
+  const std::string message = Shorten(say.message, 900);
+  Json status;
+  if (say.dialect == Dialect::kNative) {
+    status["conditions"] = Json::array({{{"type", "PodGroupInitiallyScheduled"},
+                                         {"status", placed ? "True" : "False"},
+                                         {"reason", placed ? "Scheduled" : "Unschedulable"},
+                                         {"message", message},
+                                         {"lastTransitionTime", now}}});
+  } else if (say.dialect == Dialect::kVolcano) {
+    status["phase"] = placed ? "Running" : "Pending";
+    status["conditions"] = Json::array(
+        {{{"type", placed ? "Scheduled" : "Unschedulable"},
+          {"status", "True"},
+          {"reason", placed ? "tasks in gang are ready to be scheduled" : "NotEnoughResources"},
+          {"message", message},
+          {"lastTransitionTime", now}}});
+  } else if (say.dialect == Dialect::kCoscheduling) {
+    status["phase"] = placed ? "Scheduled" : "Pending";
+  } else {
+    return "";
+  }
+  return Dump({{"status", status}});
+}
+
+Serve::Serve(kube::Client& client, ServeOptions options, OnNote on_note)
+    : client_(client),
+      options_(std::move(options)),
+      on_note_(std::move(on_note)),
+      elector_(
+          client, options_.lease, [this](bool leading) { OnLeading(leading); },
+          [this](const Error& error) {
+            if (on_note_) on_note_("lease: " + Printable(error.ToString()));
+          }) {}
+
+Serve::~Serve() = default;
+
+void Serve::Start() { elector_.Start(); }
+
+// Whoever begins to lead lists everything after it took the lease: what the one before wrote last
+// is in it.
+void Serve::OnLeading(bool leading) {
+  alive_ = std::make_shared<bool>(true);
+  under_way_ = 0;
+  said_synced_ = decided_ = false;
+  // The reflectors may be calling us: they end with the next turn of the loop.
+  client_.After(Duration::zero(), [volcano = std::shared_ptr<VolcanoJobs>(std::move(volcano_)),
+                                   mirror = std::shared_ptr<Mirror>(std::move(mirror_)),
+                                   core = std::shared_ptr<Core>(std::move(core_))] {});
+  if (on_note_) on_note_(leading ? "leading" : "not leading");
+  if (!leading) return;
+  core_ = std::make_unique<Core>(options_.core);
+  mirror_ = std::make_unique<Mirror>(client_, *core_, on_note_);
+  mirror_->Start();
+  if (!options_.volcano_jobs) return;
+  volcano_ =
+      std::make_unique<VolcanoJobs>(client_, [this] { return elector_.Leading(); }, on_note_);
+  volcano_->Start();
+}
+
+int64_t Serve::NowMs() const {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(client_.clock().Monotonic()).count();
+}
+
+std::optional<Error> Serve::fatal() const {
+  return mirror_ ? mirror_->fatal() : std::optional<Error>();
+}
+
+bool Serve::idle() const {
+  if (volcano_ != nullptr && !volcano_->idle()) return false;
+  return mirror_ != nullptr && decided_ && under_way_ == 0 && !core_->repeats() &&
+         mirror_->synced();
+}
+
+void Serve::Turn(Duration longest) {
+  if (core_ != nullptr && decided_) {
+    if (const int64_t next = core_->NextAt(); next >= 0)
+      longest = std::clamp<Duration>(std::chrono::milliseconds(next - NowMs()), Duration::zero(),
+                                     longest);
+  }
+  client_.Poll(longest);
+  if (volcano_ != nullptr) volcano_->Turn();
+  if (mirror_ == nullptr || !mirror_->synced() || !elector_.Leading()) return;
+  if (!said_synced_ && on_note_)
+    on_note_(fmt::format("{} nodes and {} pods are known", mirror_->nodes(), mirror_->pods()));
+  said_synced_ = true;
+  const int64_t next = core_->NextAt(), now = NowMs();
+  if (decided_ && !mirror_->TakeChanged() && !answered_ && (next < 0 || next > now)) return;
+  answered_ = false;
+  decided_ = true;
+  mirror_->Prepare();
+  std::vector<Act> acts;
+  core_->Decide(now, acts);
+  for (const Act& act : acts) Do(act);
+  const auto& troubles = core_->troubles();
+  for (; troubles_said_ < troubles.size(); ++troubles_said_) {
+    if (on_note_) on_note_(Printable(troubles[troubles_said_]));
+  }
+}
+
+void Serve::Ask(kube::Request request, kube::Client::Done done) {
+  ++under_way_;
+  client_.Start(std::move(request), [this, alive = std::weak_ptr<bool>(alive_),
+                                     done = std::move(done)](const kube::Answer& answer) {
+    if (alive.expired()) return;
+    --under_way_;
+    answered_ = true;
+    done(answer);
+  });
+}
+
+void Serve::Do(const Act& act) {
+  if (!elector_.Leading()) return;
+  std::visit([this](const auto& what) { Do(what); }, act);
+}
+
+void Serve::Do(const BindPod& bind) {
+  kube::Request request = kube::Bind(bind.pod.ns, bind.pod.name, bind.pod.uid, bind.node);
+  request.timeout = request.patience = kWriteWithin;
+  Ask(std::move(request), [this, uid = bind.pod.uid](const kube::Answer& answer) {
+    if (answer.ok()) {
+      ++stats_.bound;
+      return core_->Bound(uid);
+    }
+    ++(answer.status == 409 ? stats_.conflicts : stats_.failed);
+    const bool refused = answer.status == 400 || answer.status == 403 || answer.status == 422;
+    if (refused && on_note_) on_note_(Printable(answer.error->ToString()));
+    core_->NotBound(uid, refused, NowMs());
+  });
+}
+
+void Serve::Do(const DeletePod& gone) {
+  kube::Request request = kube::Delete(kube::kPods, gone.pod.ns, gone.pod.name, {gone.pod.uid, ""});
+  request.timeout = request.patience = kWriteWithin;
+  Ask(std::move(request), [this, gone](const kube::Answer& answer) {
+    // 409: a namesake; 404: it is gone. Anything else may or may not have happened: once more.
+    if (answer.ok() || answer.status == 404 || answer.status == 409) {
+      ++stats_.deleted;
+      return;
+    }
+    ++under_way_;
+    client_.After(std::chrono::seconds(1), [this, gone, alive = std::weak_ptr<bool>(alive_)] {
+      if (alive.expired()) return;
+      --under_way_;
+      Do(Act(gone));
+    });
+  });
+}
+
+void Serve::Do(const SayGang& say) {
+  const std::string now = WholeSecond(client_.clock().Now());
+  const std::string status = GroupStatusBody(say, now);
+  ++stats_.said;
+  const auto ignore = [](const kube::Answer&) {};
+  if (!status.empty())
+    return Ask(kube::MergePatch(GroupResource(say.dialect), say.about.ns, say.about.name, status,
+                                "status"),
+               ignore);
+  const std::string name =
+      fmt::format("{}.{:016x}", Shorten(say.about.name, 200), client_.random().Next());
+  Ask(kube::Create(kube::kEvents, say.about.ns, GangEventBody(say, name, now)), ignore);
+}
+
+void Serve::Stop(std::function<void()> done) { elector_.Release(std::move(done)); }
+
+}  // namespace muster::kubesched

@@ -1,0 +1,74 @@
+// The gang scheduler beside an API server: one of several leads, by a Lease; it watches, lets the
+// core decide, and writes. Nothing is written by one who does not lead.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "backend/kubernetes/sched/mirror.h"
+#include "backend/kubernetes/sched/volcano_jobs.h"
+#include "kube/lease.h"
+
+namespace muster::kubesched {
+
+struct ServeOptions {
+  CoreOptions core;
+  kube::LeaseOptions lease;
+  bool volcano_jobs = false;  // make the pods of Volcano Jobs, where Volcano's controllers do not
+};
+
+struct ServeStats {
+  uint64_t bound = 0, conflicts = 0, failed = 0, deleted = 0, said = 0;
+};
+
+class Serve {
+ public:
+  using OnNote = std::function<void(const std::string&)>;
+  Serve(kube::Client& client, ServeOptions options, OnNote on_note = {});
+  ~Serve();
+
+  void Start();
+  // Waits for what comes, at most `longest`, decides and writes.
+  void Turn(Duration longest);
+  // Leads, knows everything, and has nothing under way.
+  bool idle() const;
+  bool leading() const { return elector_.Leading(); }
+  // What cannot be read or held, so that serving is pointless.
+  std::optional<Error> fatal() const;
+  // Gives the lease back; `done` comes from a Poll.
+  void Stop(std::function<void()> done);
+  const ServeStats& stats() const { return stats_; }
+  const Core* core() const { return core_.get(); }
+
+ private:
+  void OnLeading(bool leading);
+  int64_t NowMs() const;
+  void Do(const Act& act);
+  void Do(const BindPod& bind);
+  void Do(const DeletePod& gone);
+  void Do(const SayGang& say);
+  void Ask(kube::Request request, kube::Client::Done done);
+
+  kube::Client& client_;
+  const ServeOptions options_;
+  OnNote on_note_;
+  kube::LeaderElector elector_;
+  std::unique_ptr<Core> core_;
+  std::unique_ptr<Mirror> mirror_;
+  std::unique_ptr<VolcanoJobs> volcano_;
+  ServeStats stats_;
+  size_t under_way_ = 0, troubles_said_ = 0;
+  bool said_synced_ = false, answered_ = false, decided_ = false;
+  // Of one term of leadership: answers to an earlier one are dropped.
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+// The body of the Event of a gang, and the status patch of its group; empty where the dialect's
+// object has no place for it (then an Event says it). `now` is RFC 3339.
+std::string GangEventBody(const SayGang& say, const std::string& name, const std::string& now);
+std::string GroupStatusBody(const SayGang& say, const std::string& now);
+// Of the dialect's own objects.
+kube::Resource GroupResource(Dialect dialect);
+
+}  // namespace muster::kubesched

@@ -1,0 +1,240 @@
+// The scheduler against the API server in memory: every call failing, killed at every write, two
+// replicas.
+#include "backend/kubernetes/sched/serve.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "kube/testing/fake_place.h"
+
+namespace muster::kubesched {
+namespace {
+
+using kube::testing::FakePlace;
+using kube::testing::Fault;
+
+constexpr int kSize = 4;
+
+// One scheduler with a client of its own, as a process has it. Its end is a `kill -9`: what was
+// sent and not answered may or may not be done.
+struct Replica {
+  Replica(FakePlace& place, const std::string& identity)
+      : client(place.config, place.api, place.credentials, place.clock, place.random) {
+    ServeOptions options;
+    options.lease.ns = "kube-system", options.lease.name = "muster-scheduler";
+    options.lease.identity = identity;
+    serve = std::make_unique<Serve>(client, options,
+                                    [this](const std::string& note) { notes += note + "\n"; });
+    serve->Start();
+  }
+  std::string notes;
+  kube::Client client;
+  std::unique_ptr<Serve> serve;
+};
+
+struct Stage {
+  explicit Stage(uint64_t seed = 1, int nodes = 2) : place(seed) {
+    for (int i = 0; i < nodes; ++i)
+      place.api.Put(kube::kNodes, "", fmt::format("n{}", i),
+                    R"("status":{"allocatable":{"cpu":"96","pods":"110","nvidia.com/gpu":"8"},)"
+                    R"("conditions":[{"type":"Ready","status":"True"}]})");
+  }
+  void Gang(const std::string& name, int size, int gpus) {
+    for (int i = 0; i < size; ++i)
+      place.api.Put(
+          kube::kPods, "ml", fmt::format("{}-{}", name, i),
+          fmt::format(
+              R"("metadata":{{"labels":{{"muster.dev/gang":"{}","muster.dev/gang-size":"{}"}}}},)"
+              R"("spec":{{"schedulerName":"muster","containers":[{{"name":"c","resources":)"
+              R"({{"limits":{{"nvidia.com/gpu":"{}"}},"requests":{{"nvidia.com/gpu":"{}"}}}}}}]}},)"
+              R"("status":{{"phase":"Pending"}})",
+              name, size, gpus, gpus));
+  }
+  // Where the server says that the gang's pods are.
+  std::vector<std::string> Nodes(const std::string& gang, int size) {
+    std::vector<std::string> nodes;
+    for (int i = 0; i < size; ++i) {
+      const auto body =
+          place.client.Ask(kube::Get(kube::kPods, "ml", fmt::format("{}-{}", gang, i)));
+      if (!body.ok()) continue;
+      const std::string node = kube::ValueAt(*body, "/spec/nodeName").value_or("");
+      if (!node.empty()) nodes.push_back(node);
+    }
+    return nodes;
+  }
+  // True when `done` came to be within so many turns.
+  static bool Turns(const std::vector<Replica*>& replicas, const std::function<bool()>& done,
+                    int turns = 6000) {
+    for (int i = 0; i < turns; ++i) {
+      if (done()) return true;
+      for (Replica* replica : replicas) replica->serve->Turn(std::chrono::milliseconds(200));
+    }
+    return done();
+  }
+  size_t Count(const std::string& part) const {
+    size_t count = 0;
+    for (const std::string& asked : place.api.asked())
+      count += asked.find(part) != std::string::npos ? 1 : 0;
+    return count;
+  }
+  FakePlace place;
+};
+
+TEST(Serve, BindsWholeGangsAndNothingOfTheOthers) {
+  Stage stage;
+  stage.Gang("fits", kSize, 4);
+  stage.Gang("large", 3, 8);
+  Replica one(stage.place, "one");
+  ASSERT_TRUE(Stage::Turns({&one}, [&] { return one.serve->idle(); })) << one.notes;
+  EXPECT_EQ(stage.Nodes("fits", kSize).size(), 4u) << one.notes;
+  EXPECT_EQ(stage.Nodes("large", 3).size(), 0u);
+  EXPECT_EQ(stage.Count("/binding"), 4u);
+  EXPECT_EQ(stage.Count("POST /api/v1/namespaces/ml/events"), 1u) << "one event a gang";
+  EXPECT_EQ(stage.Count("/status"), 0u);
+}
+
+TEST(Serve, WhatComesLaterIsPlacedToo) {
+  Stage stage;
+  Replica one(stage.place, "one");
+  ASSERT_TRUE(Stage::Turns({&one}, [&] { return one.serve->idle(); }));
+  stage.Gang("a", kSize, 4);
+  ASSERT_TRUE(Stage::Turns({&one}, [&] { return one.serve->stats().bound == 4; })) << one.notes;
+}
+
+TEST(Serve, EveryCallMayFailAndTheGangIsWholeInTheEnd) {
+  const auto lose = [](Fault::Kind kind, int nth) {
+    Stage stage(static_cast<uint64_t>(nth) + 1);
+    stage.Gang("a", kSize, 4);
+    int seen = 0;
+    stage.place.api.fault = [&](const kube::Exchange&) {
+      Fault fault;
+      if (++seen != nth) return fault;
+      fault.kind = kind;
+      fault.status = 500;
+      return fault;
+    };
+    Replica one(stage.place, "one");
+    const bool ended = Stage::Turns({&one}, [&] {
+      return one.serve->stats().bound == kSize || (one.serve->idle() && seen > nth);
+    });
+    EXPECT_TRUE(ended) << nth << " " << one.notes;
+    Stage::Turns({&one}, [&] { return one.serve->idle(); }, 200);
+    EXPECT_EQ(stage.Nodes("a", kSize).size(), 4u) << nth << " " << one.notes;
+    return seen >= nth;
+  };
+  for (const Fault::Kind kind : {Fault::Kind::kRefuse, Fault::Kind::kBreak}) {
+    int nth = 1;
+    while (nth < 60 && lose(kind, nth)) ++nth;
+    EXPECT_GT(nth, 15) << "so many calls there are at least";
+  }
+}
+
+TEST(Serve, KilledAtEveryWriteNoGangStaysHalfBound) {
+  for (int kill_at = 1; kill_at <= 2 * kSize + 2; ++kill_at) {
+    Stage stage(static_cast<uint64_t>(kill_at) + 100, 3);
+    stage.Gang("a", kSize, 4);
+    stage.Gang("b", 2, 4);
+    stage.Gang("never", 7, 8);
+    int writes = 0;
+    stage.place.api.fault = [&](const kube::Exchange& exchange) {
+      writes += exchange.method != "GET" ? 1 : 0;
+      return Fault{};
+    };
+    {
+      Replica first(stage.place, "first");
+      Stage::Turns({&first}, [&] { return writes >= kill_at || first.serve->idle(); });
+    }
+    Replica second(stage.place, "second");
+    ASSERT_TRUE(Stage::Turns({&second}, [&] { return second.serve->idle(); })) << second.notes;
+    EXPECT_EQ(stage.Nodes("a", kSize).size(), 4u) << kill_at;
+    EXPECT_EQ(stage.Nodes("b", 2).size(), 2u) << kill_at;
+    EXPECT_EQ(stage.Nodes("never", 7).size(), 0u) << kill_at;
+    std::map<std::string, int> used;
+    for (const std::string& gang : {std::string("a"), std::string("b")}) {
+      for (const std::string& node : stage.Nodes(gang, kSize)) used[node] += 4;
+    }
+    for (const auto& [node, gpus] : used) EXPECT_LE(gpus, 8) << node << " " << kill_at;
+  }
+}
+
+TEST(Serve, OfTwoReplicasOnlyOneWrites) {
+  Stage stage;
+  Replica one(stage.place, "one"), two(stage.place, "two");
+  stage.Gang("a", kSize, 4);
+  ASSERT_TRUE(Stage::Turns(
+      {&one, &two}, [&] { return one.serve->stats().bound + two.serve->stats().bound == kSize; }));
+  EXPECT_NE(one.serve->leading(), two.serve->leading());
+  EXPECT_EQ(stage.Count("/binding"), static_cast<size_t>(kSize));
+  EXPECT_EQ((one.serve->leading() ? two : one).serve->stats().bound, 0u);
+}
+
+TEST(Serve, TheOtherReplicaGoesOnWhereTheLeaderDied) {
+  Stage stage;
+  auto one = std::make_unique<Replica>(stage.place, "one");
+  ASSERT_TRUE(Stage::Turns({one.get()}, [&] { return one->serve->idle(); }));
+  Replica two(stage.place, "two");
+  stage.Gang("a", kSize, 4);
+  one.reset();
+  ASSERT_TRUE(Stage::Turns({&two}, [&] { return two.serve->stats().bound == kSize; })) << two.notes;
+  EXPECT_EQ(stage.Nodes("a", kSize).size(), 4u);
+}
+
+TEST(Serve, WhoMayNotReadPodsSaysSoAndEnds) {
+  Stage stage;
+  stage.place.api.fault = [](const kube::Exchange& exchange) {
+    Fault fault;
+    if (exchange.path.find("/pods") == std::string::npos) return fault;
+    fault.kind = Fault::Kind::kRefuse;
+    fault.status = 403;
+    fault.body =
+        R"({"kind":"Status","reason":"Forbidden","code":403,"message":"pods is forbidden"})";
+    return fault;
+  };
+  Replica one(stage.place, "one");
+  ASSERT_TRUE(Stage::Turns({&one}, [&] { return one.serve->fatal().has_value(); }));
+  EXPECT_EQ(one.serve->fatal()->code, Code::kPermission);
+}
+
+TEST(Serve, NothingIsWrittenWhileNothingHappens) {
+  Stage stage;
+  stage.Gang("large", 3, 8);
+  Replica one(stage.place, "one");
+  ASSERT_TRUE(Stage::Turns({&one}, [&] { return one.serve->idle(); }));
+  Stage::Turns({&one}, [] { return false; }, 600);
+  size_t writes = 0, leases = 0;
+  for (const std::string& asked : stage.place.api.asked()) {
+    if (asked.starts_with("GET")) continue;
+    ++(asked.find("/leases") != std::string::npos ? leases : writes);
+  }
+  EXPECT_EQ(writes, 1u) << "that it waits, and why, is said once";
+  EXPECT_GT(leases, 0u);
+}
+
+TEST(GangEvent, UntrustedTextsStayInsideTheirStrings) {
+  SayGang say;
+  say.about = {"ml", "p", "u", "1"};
+  say.gang = "ml/a\"},{\"x";
+  say.reason = "GangWaiting";
+  say.message = "\x1b[31m\xff";
+  const std::string body = GangEventBody(say, "e", "2026-01-01T00:00:00Z");
+  EXPECT_EQ(kube::ValueAt(body, "/involvedObject/name"), "p");
+  EXPECT_TRUE(kube::ValueAt(body, "/message")->starts_with("ml/a\"},{\"x: "));
+}
+
+TEST(GroupStatus, EachDialectHasItsOwnWords) {
+  SayGang say;
+  say.is_pod = false;
+  say.reason = "GangScheduled";
+  say.dialect = Dialect::kNative;
+  EXPECT_EQ(kube::ValueAt(GroupStatusBody(say, "t"), "/status/conditions/0/type"),
+            "PodGroupInitiallyScheduled");
+  say.dialect = Dialect::kVolcano;
+  EXPECT_EQ(kube::ValueAt(GroupStatusBody(say, "t"), "/status/phase"), "Running");
+  say.dialect = Dialect::kCoscheduling;
+  EXPECT_EQ(kube::ValueAt(GroupStatusBody(say, "t"), "/status/phase"), "Scheduled");
+  say.dialect = Dialect::kJob;
+  EXPECT_EQ(GroupStatusBody(say, "t"), "");
+}
+
+}  // namespace
+}  // namespace muster::kubesched
