@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string NodesText(const std::vector<std::string>& nodes) {
+std::string WhereText(const std::vector<std::string>& nodes) {
   constexpr size_t kShown = 3;
   if (nodes.size() <= kShown) return Join(nodes, ",");
   return fmt::format("{},{},... {} nodes", nodes[0], nodes[1], nodes.size());
@@ -36,7 +36,7 @@ void ShowGangs(const LiveCluster& cluster, bool lone, Document& doc) {
                                     {"why", gang.why}});
     table.Row({Printable(gang.name), gang.state, fmt::format("{}/{}", gang.bound, gang.pods),
                Printable(gang.queue), std::to_string(gang.priority), gang.dialect,
-               gang.nodes.empty() ? Printable(gang.why) : NodesText(gang.nodes)});
+               gang.nodes.empty() ? Printable(gang.why) : WhereText(gang.nodes)});
   }
   doc.table = table.ToString();
 }
@@ -52,7 +52,7 @@ void ShowNodes(const LiveCluster& cluster, Document& doc) {
                                     {"topology_policy", node.policy},
                                     {"gangs", node.gangs}});
     table.Row({Printable(node.name), node.state, fmt::format("{}/{}", node.gpus_free, node.gpus),
-               Printable(node.place), node.policy, Printable(NodesText(node.gangs))});
+               Printable(node.place), node.policy, Printable(WhereText(node.gangs))});
   }
   doc.table = table.ToString();
 }
