@@ -307,7 +307,7 @@ says a_job_that_is_not_there_is_named 'no pod of a gang ml/nobody' "$muster" why
 # ---- the end
 recorded=$(cut -d' ' -f1 "$lab"/pid/* | tr '\n' ' ')
 "$muster" lab kubernetes down --dir "$lab" >"$work/down" 2>&1
-alive=""; for pid in $recorded; do grep -qs '^State:[[:space:]]*[^Z]' "/proc/$pid/status" && alive+=" $pid"; done
+alive=""; for pid in $recorded; do grep -qs '^State:[[:space:]]*[A-Ya-y]' "/proc/$pid/status" && alive+=" $pid"; done
 if [ -z "$alive" ] && grep -q 'etcd' "$work/down"; then pass down_ends_all_of_it; else fail down_ends_all_of_it "alive:$alive; $(cat "$work/down")"; fi
 says down_again_finds_nothing 'nothing of it ran' "$muster" lab kubernetes down --dir "$lab"
 finish
