@@ -12,7 +12,7 @@ namespace muster {
 
 namespace {
 
-constexpr int kNodesPerLeaf = 32, kGpusPerNode = 8, kLarge = 512;
+constexpr int kLeafNodes = 32, kGpusPerNode = 8, kLarge = 512;
 constexpr double kHourMs = 3600.0 * 1000;
 
 struct JobRecord {
@@ -46,7 +46,7 @@ std::map<std::string, JobRecord> RecordOf(const std::vector<sched::Event>& event
       if (job.started < 0) job.started = decision.t;
       if (job.since < 0) job.since = decision.t;
       if (job.started == decision.t)
-        job.leaves.insert(std::stoi(bind->node.substr(1)) / kNodesPerLeaf);
+        job.leaves.insert(std::stoi(bind->node.substr(1)) / kLeafNodes);
     } else if (const auto* evict = std::get_if<sched::EvictDecision>(&decision.body)) {
       stop(evict->job, decision.t);
     } else if (const auto* finish = std::get_if<sched::FinishDecision>(&decision.body)) {
@@ -62,7 +62,7 @@ double Percentile99(std::vector<double> values) {
   return values[static_cast<size_t>(0.99 * static_cast<double>(values.size() - 1) + 0.5)];
 }
 
-Result<FeatureRow> Measure(const std::string& name, const std::string& script, int nodes) {
+Result<FeatureRow> MeasureFeatures(const std::string& name, const std::string& script, int nodes) {
   TRY(const auto events, sched::ReadScript(script));
   sched::Engine engine;
   std::vector<sched::Decision> decisions;
@@ -84,7 +84,7 @@ Result<FeatureRow> Measure(const std::string& name, const std::string& script, i
     if (job.gpus >= kLarge) large.push_back(wait);
     if (job.ranks > 1) {
       ++wide, leaves += static_cast<double>(job.leaves.size());
-      const int least = (job.ranks + kNodesPerLeaf - 1) / kNodesPerLeaf;
+      const int least = (job.ranks + kLeafNodes - 1) / kLeafNodes;
       fewest += least;
     }
     used += static_cast<double>(job.ran_ms) * job.gpus;
@@ -108,7 +108,7 @@ Result<std::vector<FeatureRow>> CompareFeatures(int nodes, int jobs, int load_pe
   const std::string queue = "{\"t\":0,\"op\":\"queue.add\",\"name\":\"default\",";
   std::vector<FeatureRow> rows;
   const auto add = [&](const std::string& name, const std::string& script) -> Status {
-    TRY(auto row, Measure(name, script, nodes));
+    TRY(auto row, MeasureFeatures(name, script, nodes));
     rows.push_back(std::move(row));
     return {};
   };

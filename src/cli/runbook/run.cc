@@ -17,7 +17,7 @@ namespace muster::cli {
 
 namespace {
 
-using Kind = engine::Requests::Request::Kind;
+using RequestKind = engine::Requests::Request::Kind;
 
 RunOptions OptionsOf(const Context& context, bool approve, bool wait) {
   return {.by = context.user_at_host,
@@ -137,7 +137,7 @@ ExitCode RunbookRollback(const Invocation& invocation) {
   const auto view = ViewRun(context.world.files, site->paths, a.run);
   if (!view.ok()) return Complain(context, view.error());
   const Status asked = AskRun(context.world, site->paths, view->run,
-                              {Kind::kRollback, "", context.user_at_host, "", reason});
+                              {RequestKind::kRollback, "", context.user_at_host, "", reason});
   if (!asked.ok()) return Complain(context, asked.error());
   LiveLine progress(context);
   const auto outcome = ResumeRun(*site, view->run, OptionsOf(context, false, false), progress);
@@ -163,7 +163,7 @@ ExitCode RunbookApprove(const Invocation& invocation) {
   args.Example("muster runbook approve r-20261121T201500 reboot --by 'A. Person'");
   if (auto stop = Begin(invocation, args)) return *stop;
   return Ask(
-      invocation, a, {Kind::kApprove, step, by, plan, ""},
+      invocation, a, {RequestKind::kApprove, step, by, plan, ""},
       fmt::format("{} approves {} of {}; muster runbook resume goes on with it", by, step, a.run));
 }
 
@@ -188,7 +188,7 @@ ExitCode RunbookAttest(const Invocation& invocation) {
   if (Trim(by).empty() || Trim(evidence).empty())
     return Complain(invocation.context, Code::kInvalid,
                     "an answer has a person's name and what that person saw");
-  engine::Requests::Request request{Kind::kAttest, check, by, "", evidence};
+  engine::Requests::Request request{RequestKind::kAttest, check, by, "", evidence};
   request.on = on;
   request.yes = says == "yes";
   return Ask(invocation, a, std::move(request),
@@ -204,7 +204,7 @@ ExitCode RunbookPause(const Invocation& invocation) {
   args.Option("--reason", reason, "TEXT", "Why");
   args.Example("muster runbook pause r-20261121T201500");
   if (auto stop = Begin(invocation, args)) return *stop;
-  return Ask(invocation, a, {Kind::kPause, "", invocation.context.user_at_host, "", reason},
+  return Ask(invocation, a, {RequestKind::kPause, "", invocation.context.user_at_host, "", reason},
              a.run + " pauses; muster runbook resume goes on with it");
 }
 

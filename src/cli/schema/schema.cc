@@ -88,11 +88,6 @@ Json DiagnosisSchema() {
       {"outcome", "summary", "findings", "bring"});
 }
 
-struct Kind {
-  const char* name;
-  Json properties;
-};
-
 std::vector<std::pair<std::string, Json>> Kinds() {
   const Json figures = {{"type", "object"}};
   return {
