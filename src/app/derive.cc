@@ -94,12 +94,45 @@ constexpr std::array kFigures = {
     Figure{"alert.latency", "alert_latency", false},
 };
 
+// Attachments that name a device which no node hands out: pods that ask for them wait for ever.
+void CompareAttachments(const Site& site, const Observations& seen, Observations& out) {
+  const Observation* named = nullptr;
+  Origin origin = Origin::kLive;
+  std::set<std::string> advertised;
+  size_t nodes = 0;
+  for (const Observation& o : seen) {
+    const std::string* text = o.value() == nullptr ? nullptr : std::get_if<std::string>(o.value());
+    if (text == nullptr) continue;
+    if (o.fact == "attachment.resources") named = &o;
+    if (o.fact != "kube.rdma_resources") continue;
+    ++nodes;
+    origin = std::max(origin, o.origin);
+    for (const std::string_view word : SplitBlank(*text)) {
+      const std::string_view name = word.substr(0, word.find('='));
+      if (!EndsWith(word, "=0")) advertised.insert(std::string(name));
+    }
+  }
+  if (named == nullptr || nodes == 0) return;  // one side is not known: "not observed"
+  int64_t missing = 0;
+  std::string told;
+  for (const std::string_view word : SplitBlank(std::get<std::string>(*named->value()))) {
+    if (advertised.contains(std::string(word))) continue;
+    ++missing;
+    told += " " + std::string(word);
+  }
+  out.push_back(DerivedFrom(
+      *named, std::max(origin, named->origin), SiteSubject(site.name), "attachment.unadvertised",
+      missing == 0 ? "none" : std::string(Trim(told)), Unit::kNone,
+      fmt::format("{} resources of attachments that none of {} nodes has", missing, nodes)));
+}
+
 }  // namespace
 
 Observations Derive(const Site& site, int gate, const std::vector<std::string>&,
                     const Observations& seen) {
   Observations out;
   if (gate == 2) CompareLinks(site, seen, out);
+  if (gate == 4) CompareAttachments(site, seen, out);
   return out;
 }
 

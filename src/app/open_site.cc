@@ -9,11 +9,14 @@
 #include "app/site_endpoints.h"
 #include "backend/host/host_jobs.h"
 #include "backend/host/host_site.h"
+#include "backend/kubernetes/cluster_hosts.h"
+#include "backend/kubernetes/cluster_jobs.h"
 #include "backend/lab/lab_actuator.h"
 #include "backend/lab/lab_endpoints.h"
 #include "backend/lab/lab_hosts.h"
 #include "backend/lab/lab_jobs.h"
 #include "catalogue/expectation.h"
+#include "kube/connection.h"
 
 namespace muster {
 
@@ -43,6 +46,33 @@ Status OpenHosts(SiteContext& context) {
   context.endpoints = std::make_unique<NamedEndpoint>(context.site());
   TRY(context.actuator,
       MakeSiteActuator(context.site(), *context.hosts, context.world, folder, context.paths.state));
+  return {};
+}
+
+// The nodes' own tools are asked as on a site of hosts; the API server answers for the cluster, and
+// places the proofs' gangs. Without an API server that can be found the site is one of hosts: what
+// only it could tell is then not observed.
+Status OpenCluster(SiteContext& context) {
+  const Site& site = context.site();
+  const std::string& folder = context.paths.folder;
+  const KubernetesTarget target = site.kubernetes.value_or(KubernetesTarget{});
+  const bool relative = !target.kubeconfig.empty() && target.kubeconfig.front() != '/';
+  const auto config = kube::FindCluster(
+      context.world.files, kube::ClusterEnvironment(),
+      relative ? folder + "/" + target.kubeconfig : target.kubeconfig, target.context);
+  if (!config.ok()) return OpenHosts(context);
+  const auto connection = std::make_shared<kube::Connection>(context.world, *config);
+  TRY(kubernetes::ClusterJobsOptions jobs, kubernetes::OptionsFromPins(site.pins));
+  const bool reached =
+      !site.ssh.empty() || std::any_of(site.cluster.nodes.begin(), site.cluster.nodes.end(),
+                                       [](const Node& n) { return !n.address.empty(); });
+  context.hosts = std::make_unique<kubernetes::ClusterHosts>(
+      site, context.world, connection->client(),
+      std::make_unique<host::HostSite>(site, folder, context.world), reached, connection);
+  TRY(context.actuator,
+      MakeSiteActuator(site, *context.hosts, context.world, folder, context.paths.state));
+  context.jobs = std::make_unique<kubernetes::ClusterJobs>(connection->client(), std::move(jobs));
+  context.endpoints = std::make_unique<NamedEndpoint>(site);
   return {};
 }
 
@@ -99,8 +129,10 @@ Result<SiteContext> OpenSite(const std::string& site_file, World world,
       TRY_VOID(OpenLab(context, options));
       break;
     case SiteKind::kHost:
-    case SiteKind::kKubernetes:
       TRY_VOID(OpenHosts(context));
+      break;
+    case SiteKind::kKubernetes:
+      TRY_VOID(OpenCluster(context));
       break;
     case SiteKind::kSlurm:
       return Fail(Code::kInvalid, fmt::format("a site of type {} cannot be opened by this binary",

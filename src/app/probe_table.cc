@@ -8,6 +8,7 @@
 #include "probes/facility/probes.h"
 #include "probes/infiniband/probes.h"
 #include "probes/kernel_log/probes.h"
+#include "probes/kubernetes/probes.h"
 #include "probes/nccl_log/probes.h"
 #include "probes/nccl_tests/probes.h"
 #include "probes/node/probes.h"
@@ -40,6 +41,12 @@ constexpr std::array kUses = {
     ProbeUse{3, "dcgm.diag", ProbePlace::kEachNode, false, "nvidia"},
     ProbeUse{3, "infiniband.ibstat", ProbePlace::kEachNode, false, "rdma"},
     ProbeUse{4, "node.modules", ProbePlace::kEachNode, false, "nvidia"},
+    ProbeUse{4, "kubernetes.nodes", ProbePlace::kCluster, false, "kubernetes"},
+    ProbeUse{4, "kubernetes.gpu_operator", ProbePlace::kCluster, false, "kubernetes"},
+    ProbeUse{4, "kubernetes.gpu_operands", ProbePlace::kCluster, false, "kubernetes"},
+    ProbeUse{4, "kubernetes.network_operator", ProbePlace::kCluster, false, "kubernetes"},
+    ProbeUse{4, "kubernetes.attachments", ProbePlace::kCluster, false, "kubernetes"},
+    ProbeUse{4, "kubernetes.kubelet", ProbePlace::kEachNode, false, "kubernetes"},
     ProbeUse{5, "dcgm_exporter.page", ProbePlace::kEachNode, false, "prometheus"},
     ProbeUse{5, "prometheus.series", ProbePlace::kMonitor, false, "prometheus"},
     ProbeUse{5, "prometheus.targets", ProbePlace::kMonitor, false, "prometheus"},
@@ -69,6 +76,7 @@ std::vector<const Probe*> AllProbes() {
   Join(all, NcclTestsProbes());
   Join(all, NcclLogProbes());
   Join(all, OpenaiProbes());
+  Join(all, KubernetesProbes());
   return all;
 }
 
@@ -93,6 +101,9 @@ std::vector<PlannedRead> PlanReads(const Site& site, int gate, std::span<const s
         break;
       case ProbePlace::kFabric:
         reads.push_back({probe, "fabric", use.twice});
+        break;
+      case ProbePlace::kCluster:
+        reads.push_back({probe, site.name, use.twice});
         break;
       case ProbePlace::kMonitor:
         reads.push_back({probe, "monitor", use.twice});

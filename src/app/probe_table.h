@@ -12,7 +12,8 @@
 
 namespace muster {
 
-enum class ProbePlace { kFacility, kFabric, kMonitor, kEachNode };
+// kCluster: where a cluster's API answers, under the site's own name.
+enum class ProbePlace { kFacility, kFabric, kMonitor, kEachNode, kCluster };
 
 struct ProbeUse {
   int gate = 0;

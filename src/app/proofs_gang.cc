@@ -99,11 +99,18 @@ Evidence ProveGang(const ProofContext& context) {
   too_large.name = context.run + "-gang-too-large";
   too_large.ranks_per_node = 1;
   too_large.gpus_per_rank = ranks_per_node + 1;
+  if (context.site.kind == SiteKind::kKubernetes) {
+    // One whole node more than there are: a scheduler that goes pod by pod binds all but one, and
+    // is found out. A rank that no node can hold would prove nothing of gangs.
+    too_large.nodes.push_back(context.nodes.front());
+    too_large.gpus_per_rank = ranks_per_node;
+  }
   const auto refused = context.jobs.RunGang(too_large);
   {
-    Reading reading = NewReading(
-        context, "gang_proof",
-        fmt::format("gang {} asking {} GPUs a node", too_large.name, too_large.gpus_per_rank));
+    Reading reading =
+        NewReading(context, "gang_proof",
+                   fmt::format("gang {} asking {} GPUs on each of {} nodes", too_large.name,
+                               too_large.gpus_per_rank, too_large.nodes.size()));
     reading.text = Told(refused);
     ObservationBuilder builder(reading);
     if (refused.ok()) {

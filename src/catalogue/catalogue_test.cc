@@ -97,7 +97,13 @@ TEST(Catalogue, EveryFactThatMattersIsJudged) {
                                            "train.step_time",
                                            "port.physical_state",
                                            "hca.count",
-                                           "node.fabric_manager_version"};
+                                           "node.fabric_manager_version",
+                                           "kube.nodes",
+                                           "kube.rdma_resources",
+                                           "attachment.count",
+                                           "attachment.resources",
+                                           "kubelet.topology_scope",
+                                           "kubelet.cpu_manager"};
   std::set<std::string> judged;
   for (const Criterion& c : Embedded().criteria) judged.insert(c.fact);
   for (const FactInfo& fact : Embedded().facts) {

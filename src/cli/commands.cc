@@ -21,6 +21,7 @@
 #include "cli/gate/gate.h"
 #include "cli/get/get.h"
 #include "cli/init/init.h"
+#include "cli/install/install.h"
 #include "cli/kv-fit/kv_fit.h"
 #include "cli/lab/lab.h"
 #include "cli/lint/lint.h"
@@ -92,6 +93,7 @@ constexpr std::array kCommands = {
     Command{"bundle", "Evidence", "A run's evidence in one archive", Bundle},
     Command{"capture", "Evidence", "Save what every probe reads, as files", CaptureSite},
     Command{"bom record", "Evidence", "What every node runs, as CycloneDX JSON", BomRecordFile},
+    Command{"bom image", "Evidence", "What a container image of Muster holds", BomImageRoot},
     Command{"bom diff", "Evidence", "What changed since a record", BomDiffFiles},
     Command{"bom check", "Evidence", "Drift between nodes, and versions below the minimum",
             BomCheckSite},
@@ -116,6 +118,9 @@ constexpr std::array kCommands = {
     Command{"get", "Schedule", "Gangs, jobs, nodes and queues of a cluster as it is now", GetLive},
     Command{"whatif", "Schedule", "What would become of the gangs if a node were drained",
             WhatIfLive},
+    Command{"install kubernetes", "Schedule",
+            "The scheduler in a cluster: roles, replicas, priority classes", InstallKubernetes},
+    Command{"install kubectl", "Schedule", "kubectl muster: the plugin", InstallKubectl},
     Command{"why", "Schedule", "Why a job waits, and what would start it", WhyPending},
     Command{"runbook list", "Repair", "The runbooks there are", RunbookList},
     Command{"runbook show", "Repair", "What one does, proves, limits and takes back", RunbookShow},

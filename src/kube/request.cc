@@ -62,6 +62,7 @@ std::string Request::Method() const {
 }
 
 std::string Request::PathAndQuery() const {
+  if (!raw_path.empty()) return raw_path;
   std::string path = resource.Path(ns, name, subresource);
   char separator = '?';
   for (const auto& [key, value] : query) {

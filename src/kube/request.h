@@ -18,6 +18,7 @@ struct Request {
   std::string verb = "get";  // as RBAC names it: get, list, watch, create, update, patch, delete
   Resource resource;
   std::string ns = {}, name = {}, subresource = {};
+  std::string raw_path = {};  // asked as it is, in place of the resource's own path
   std::vector<std::pair<std::string, std::string>> query = {};
   std::string body = {};
   std::string content_type = "application/json";

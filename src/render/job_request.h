@@ -66,8 +66,8 @@ struct JobRequest {
   int max_retry = 3;                          // restarts of the whole gang
   int64_t ttl_s = 86400;                      // the finished job is kept this long
   std::optional<int64_t> limit_s;             // ended then; sbatch needs one
-  int wait_s = 300;                           // a rank waits this long for the name of rank 0
-  int port = 29500;                           // of the rendezvous
+  int wait_s = 300;  // a rank waits this long for rank 0's name; 0 = it does not
+  int port = 29500;  // of the rendezvous
 
   int Pods() const;
   // The name under which rank 0 is found by the others; empty for sbatch, which asks Slurm.

@@ -152,7 +152,7 @@ Json PodTemplate(const JobRequest& request, const Group& group, const PodPlace& 
       spec["nodeSelector"] = {{"nvidia.com/gpu.product", request.gpu_product}};
     spec["tolerations"] = Json::array({{{"key", request.gpu_resource}, {"operator", "Exists"}}});
   }
-  if (place.wait && request.Pods() > 1)
+  if (place.wait && request.wait_s > 0 && request.Pods() > 1)
     spec["initContainers"] = Json::array({WaitContainer(request, group)});
 
   Json mounts = Json::array();

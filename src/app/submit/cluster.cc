@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "app/submit/apply.h"
+#include "backend/kubernetes/apply.h"
 #include "kube/connection.h"
 
 namespace muster::submit {

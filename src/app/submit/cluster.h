@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "app/submit/plan.h"
-#include "app/submit/standing.h"
+#include "backend/kubernetes/standing.h"
 #include "world/world.h"
 
 namespace muster::submit {

@@ -5,6 +5,7 @@
 
 namespace muster::cli {
 ExitCode BomRecordFile(const Invocation& invocation);
+ExitCode BomImageRoot(const Invocation& invocation);
 ExitCode BomDiffFiles(const Invocation& invocation);
 ExitCode BomCheckSite(const Invocation& invocation);
 }  // namespace muster::cli

@@ -84,15 +84,17 @@ is nothing_is_left_behind "$(there service llm)$(there job llm)" ""
 kc -n train delete quota none >/dev/null
 
 # The twin first. A kubelet would say how its ranks ended; here this script does.
-finish_pods() { # finish_pods JOB PHASE CODE
-  for n in $(seq 120); do [ "$(kc -n train get pods -l batch.kubernetes.io/job-name="$1" -o name | wc -l)" = 2 ] && break; sleep 0.25; done
-  for pod in $(kc -n train get pods -l batch.kubernetes.io/job-name="$1" -o name); do
-    kc -n train patch "$pod" --subresource=status --type=merge -p "{\"status\":{\"phase\":\"$2\",\"containerStatuses\":[{\"name\":\"main\",\"ready\":false,\"restartCount\":0,\"image\":\"i\",\"imageID\":\"\",\"state\":{\"terminated\":{\"exitCode\":$3}}}]}}" >/dev/null
+finish_pods() { # finish_pods JOB PHASE CODE [NAMESPACE]
+  local ns=${4:-train}
+  for n in $(seq 120); do [ "$(kc -n "$ns" get pods -l batch.kubernetes.io/job-name="$1" -o name | wc -l)" = 2 ] && break; sleep 0.25; done
+  for pod in $(kc -n "$ns" get pods -l batch.kubernetes.io/job-name="$1" -o name); do
+    kc -n "$ns" patch "$pod" --subresource=status --type=merge -p "{\"status\":{\"phase\":\"$2\",\"containerStatuses\":[{\"name\":\"main\",\"ready\":false,\"restartCount\":0,\"image\":\"i\",\"imageID\":\"\",\"state\":{\"terminated\":{\"exitCode\":$3}}}]}}" >/dev/null
   done
 }
-reap() { # the kubelet's part of a deletion
+reap() { # the kubelet's part of a deletion; reap [NAMESPACE]
+  local ns=${1:-train}
   for n in $(seq 100); do
-    kc -n train get pods -o 'jsonpath={range .items[?(@.metadata.deletionTimestamp)]}{.metadata.name}{"\n"}{end}' | while read -r p; do [ -z "$p" ] || kc -n train delete pod "$p" --force --grace-period=0 >/dev/null 2>&1; done
+    kc -n "$ns" get pods -o 'jsonpath={range .items[?(@.metadata.deletionTimestamp)]}{.metadata.name}{"\n"}{end}' | while read -r p; do [ -z "$p" ] || kc -n "$ns" delete pod "$p" --force --grace-period=0 >/dev/null 2>&1; done
     [ -e "$work/reaped" ] && break; sleep 0.3
   done
 }
@@ -126,4 +128,5 @@ run submit --class ddp --name v -n train --shape 2x8 --image "$image" --dialect 
 says a_missing_crd_is_named 'batch.volcano.sh'; [ "$code" != 0 ] && pass and_is_no_success || fail and_is_no_success "exit 0"
 run submit --class ddp --name nowhere -n nowhere --shape 2 --image "$image" --checkpoint s3://b/v --kubeconfig "$config" -- train.py
 says a_missing_namespace_is_named 'nowhere'; [ "$code" != 0 ] && pass and_is_none_either || fail and_is_none_either "exit 0"
+. "$(dirname "$0")/install.sh"
 finish

@@ -1,4 +1,4 @@
-#include "app/submit/apply.h"
+#include "backend/kubernetes/apply.h"
 
 #include <deque>
 #include <map>

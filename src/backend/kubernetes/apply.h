@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "app/submit/standing.h"
+#include "backend/kubernetes/standing.h"
 #include "kube/client.h"
 #include "render/render.h"
 

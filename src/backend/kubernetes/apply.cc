@@ -1,4 +1,4 @@
-#include "app/submit/apply.h"
+#include "backend/kubernetes/apply.h"
 
 #include <algorithm>
 
@@ -108,16 +108,15 @@ bool IsRendered(const RenderedObject& object) {
          json["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "muster";
 }
 
-std::vector<std::string> ItemsOf(kube::Client& client, const kube::Resource& resource,
-                                 const std::string& ns, const std::string& selector) {
+Result<std::vector<std::string>> ItemsOf(kube::Client& client, const kube::Resource& resource,
+                                         const std::string& ns, const std::string& selector) {
   std::vector<std::string> items;
-  const kube::Answer answer = client.Await(kube::List(resource, ns, {selector, {}}));
-  if (!answer.ok()) return items;
-  const auto page = kube::ReadList(answer.body, [&](std::string_view json) -> Status {
+  TRY(const std::string body, client.Ask(kube::List(resource, ns, {selector, {}})));
+  TRY_VOID(kube::ReadList(body, [&](std::string_view json) -> Status {
     items.emplace_back(json);
     return {};
-  });
-  return page.ok() ? items : std::vector<std::string>();
+  }));
+  return items;
 }
 
 }  // namespace
@@ -216,18 +215,25 @@ Result<Standing> Look(kube::Client& client, const RenderedObject& workload) {
   const char* label = volcano                     ? "volcano.sh/job-name"
                       : workload.kind == "JobSet" ? "jobset.sigs.k8s.io/jobset-name"
                                                   : "batch.kubernetes.io/job-name";
-  texts.pods =
-      ItemsOf(client, kube::kPods, workload.ns, fmt::format("{}={}", label, workload.name));
+  TRY(texts.pods,
+      ItemsOf(client, kube::kPods, workload.ns, fmt::format("{}={}", label, workload.name)));
   const bool kueue = live->contains("/metadata/labels/kueue.x-k8s.io~1queue-name"_json_pointer);
   if (!kueue && !volcano) return StandingOf(texts);
   const kube::Resource holders =
       volcano ? kube::ResourceFor("scheduling.volcano.sh/v1beta1", "PodGroup")
               : kube::ResourceFor("kueue.x-k8s.io/v1beta2", "Workload");
   const std::string uid = UidOf(*live);
-  for (std::string& text : ItemsOf(client, holders, workload.ns, "")) {
-    if (!uid.empty() && Contains(text, uid)) texts.holders.push_back(std::move(text));
+  auto held = ItemsOf(client, holders, workload.ns, "");
+  if (held.ok()) {
+    for (std::string& text : *held) {
+      if (!uid.empty() && Contains(text, uid)) texts.holders.push_back(std::move(text));
+    }
   }
-  return StandingOf(texts);
+  TRY(Standing standing, StandingOf(texts));
+  // Without the holder's word the reason is a guess, and says so.
+  if (!held.ok() && held.error().code == Code::kPermission && standing.phase == Phase::kWaiting)
+    standing.reason += "; " + held.error().message;
+  return standing;
 }
 
 }  // namespace muster::submit

@@ -1,4 +1,4 @@
-#include "app/submit/standing.h"
+#include "backend/kubernetes/standing.h"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "app/submit/standing.h"
+#include "backend/kubernetes/standing.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -1,0 +1,131 @@
+#include "backend/kubernetes/cluster_hosts.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace muster::kubernetes {
+
+namespace {
+
+Error NoWay() {
+  return Error{
+      Code::kUnavailable,
+      "a cluster's nodes are seen through its API server alone: ssh in the site file names "
+      "how their own tools can be run",
+      {},
+      false};
+}
+
+}  // namespace
+
+// `kubectl get --raw PATH`, answered by our own client; everything else goes to whoever reaches the
+// node, or to nobody.
+class ClusterHosts::Asks final : public Processes {
+ public:
+  Asks(kube::Client& client, std::mutex& mutex, Processes* others)
+      : client_(client), mutex_(mutex), others_(others) {}
+
+  Result<CommandResult> Run(const Command& command) override {
+    const auto& words = command.argv;
+    if (words.size() != 4 || words[0] != "kubectl" || words[1] != "get" || words[2] != "--raw") {
+      if (others_ != nullptr) return others_->Run(command);
+      return Fail(NoWay());
+    }
+    kube::Request request;
+    request.raw_path = words[3];
+    request.resource.plural = words[3];
+    request.timeout = command.timeout;
+    // A kubelet that does not answer is a 503 of the API server; asking again for a minute, node
+    // after node, would only hide it.
+    request.patience = std::chrono::seconds(3);
+    const std::lock_guard lock(mutex_);
+    const kube::Answer answer = client_.Await(std::move(request));
+    if (answer.status == 0 && answer.error) return Fail(*answer.error);
+    CommandResult result;
+    result.out = answer.ok() ? answer.body : "";
+    result.exit_code = answer.ok() ? 0 : 1;
+    if (answer.error) {
+      // The words by which kubectl's readers know a refusal.
+      const bool refused = answer.status == 403 || answer.status == 401;
+      result.err = (refused                ? "Forbidden: "
+                    : answer.status == 404 ? "NotFound: "
+                                           : "") +
+                   answer.error->message;
+    }
+    return result;
+  }
+  Result<std::unique_ptr<Child>> Start(const Command& command, const std::string& log) override {
+    if (others_ != nullptr) return others_->Start(command, log);
+    return Fail(NoWay());
+  }
+
+ private:
+  kube::Client& client_;
+  std::mutex& mutex_;
+  Processes* others_;
+};
+
+class ClusterHosts::NoFiles final : public Files {
+ public:
+  Result<std::string> Read(const std::string&, uint64_t) override { return Fail(NoWay()); }
+  Status WriteAtomic(const std::string&, std::string_view) override { return Fail(NoWay()); }
+  Result<std::unique_ptr<AppendFile>> OpenAppend(const std::string&) override {
+    return Fail(NoWay());
+  }
+  Status Truncate(const std::string&, uint64_t) override { return Fail(NoWay()); }
+  Result<std::vector<FileInfo>> List(const std::string&) override { return Fail(NoWay()); }
+  Result<FileInfo> Stat(const std::string&) override { return Fail(NoWay()); }
+  Status MakeFolders(const std::string&) override { return Fail(NoWay()); }
+  Status Remove(const std::string&) override { return Fail(NoWay()); }
+  Result<std::unique_ptr<FileLock>> Lock(const std::string&, std::string_view) override {
+    return Fail(NoWay());
+  }
+};
+
+class ClusterHosts::NoHttp final : public Http {
+ public:
+  Result<HttpResponse> Do(const HttpRequest&) override { return Fail(NoWay()); }
+  Result<HttpResponse> Stream(const HttpRequest&, const OnBytes&, Duration&) override {
+    return Fail(NoWay());
+  }
+};
+
+ClusterHosts::ClusterHosts(const Site& site, World local, kube::Client& client,
+                           std::unique_ptr<Hosts> others, bool nodes_have_a_way,
+                           std::shared_ptr<void> keeps)
+    : keeps_(std::move(keeps)),
+      site_(site.name),
+      local_(local),
+      client_(client),
+      others_(std::move(others)),
+      nodes_have_a_way_(nodes_have_a_way),
+      no_files_(std::make_unique<NoFiles>()),
+      no_http_(std::make_unique<NoHttp>()) {
+  for (const Node& node : site.cluster.nodes) names_.push_back(node.name);
+}
+ClusterHosts::~ClusterHosts() = default;
+
+Result<HostPorts> ClusterHosts::At(std::string_view host) {
+  const bool node = std::find(names_.begin(), names_.end(), host) != names_.end();
+  if (!node && host != site_) return others_->At(host);
+  Processes* processes = nullptr;
+  World world{local_.clock, *no_files_, local_.processes, *no_http_, local_.random};
+  if (node && nodes_have_a_way_) {
+    TRY(const HostPorts there, others_->At(host));
+    processes = &there.world.processes;
+    const std::lock_guard lock(made_);
+    asks_.push_back(std::make_unique<Asks>(client_, mutex_, processes));
+    return HostPorts{std::string(host),
+                     World{there.world.clock, there.world.files, *asks_.back(), there.world.http,
+                           there.world.random},
+                     Origin::kLive};
+  }
+  const std::lock_guard lock(made_);
+  asks_.push_back(std::make_unique<Asks>(client_, mutex_, processes));
+  return HostPorts{std::string(host),
+                   World{world.clock, world.files, *asks_.back(), world.http, world.random},
+                   Origin::kLive};
+}
+
+}  // namespace muster::kubernetes

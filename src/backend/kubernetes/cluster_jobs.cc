@@ -1,0 +1,201 @@
+#include "backend/kubernetes/cluster_jobs.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "backend/kubernetes/apply.h"
+#include "base/digest.h"
+#include "base/strings.h"
+#include "kube/core.h"
+#include "kube/known_kinds.h"
+#include "kube/stream_reader.h"
+
+namespace muster::kubernetes {
+
+namespace {
+
+// A gang's name may be anything; an object's may not.
+std::string ObjectName(const std::string& gang) { return "proof-" + Sha256Hex(gang).substr(0, 12); }
+
+std::vector<kube::Resource> KindsOf(render::Dialect dialect) {
+  std::vector<kube::Resource> kinds = {kube::kJobs, kube::kServices, kube::kPods};
+  if (dialect == render::Dialect::kVolcano)
+    kinds[0] = kube::ResourceFor("batch.volcano.sh/v1alpha1", "Job");
+  if (dialect == render::Dialect::kJobSet)
+    kinds[0] = kube::ResourceFor("jobset.x-k8s.io/v1alpha2", "JobSet");
+  return kinds;
+}
+
+std::string NameIn(const nlohmann::json& object) {
+  const auto meta = object.find("metadata");
+  if (meta == object.end() || !meta->is_object()) return "";
+  const auto name = meta->find("name");
+  return name != meta->end() && name->is_string() ? name->get<std::string>() : std::string();
+}
+
+RankResult RankOf(const kube::Pod& pod, const nlohmann::json& json, int rank) {
+  RankResult result;
+  result.rank = rank;
+  result.node = pod.node_name;
+  result.result.exit_code = pod.phase == "Succeeded" ? 0 : pod.phase == "Failed" ? 1 : -1;
+  const auto statuses = json.find("status");
+  if (statuses == json.end()) return result;
+  const auto list = statuses->find("containerStatuses");
+  if (list == statuses->end() || !list->is_array()) return result;
+  for (const auto& one : *list) {
+    const nlohmann::json* at = &one;
+    for (const char* key : {"state", "terminated", "exitCode"}) {
+      const auto found = at->is_object() ? at->find(key) : at->end();
+      at = at->is_object() && found != at->end() ? &*found : nullptr;
+      if (at == nullptr) break;
+    }
+    if (at != nullptr && at->is_number_integer()) result.result.exit_code = at->get<int>();
+  }
+  return result;
+}
+
+}  // namespace
+
+Result<ClusterJobsOptions> OptionsFromPins(const std::map<std::string, std::string>& pins) {
+  ClusterJobsOptions options;
+  const auto text = [&](const char* key, std::string& into) {
+    if (const auto found = pins.find(key); found != pins.end()) into = found->second;
+  };
+  std::string dialect = "job", patience;
+  text("gang_dialect", dialect);
+  TRY(options.dialect, render::ParseDialect(dialect).Context("pins.gang_dialect"));
+  if (options.dialect == render::Dialect::kSbatch)
+    return Fail(Code::kInvalid, "pins.gang_dialect: a cluster takes no batch scripts");
+  text("proof_namespace", options.ns);
+  text("proof_queue", options.queue);
+  text("proof_scheduler", options.scheduler);
+  text("proof_image", options.image);
+  text("gang_patience", patience);
+  if (!patience.empty()) {
+    TRY(options.patience, ParseDuration(patience).Context("pins.gang_patience"));
+  }
+  return options;
+}
+
+Result<std::vector<std::string>> ClusterJobs::Labelled(const std::string& selector) {
+  std::vector<std::string> found;
+  for (const kube::Resource& kind : KindsOf(options_.dialect)) {
+    TRY(const std::string body, client_.Ask(kube::List(kind, options_.ns, {selector, {}})));
+    TRY_VOID(kube::ReadList(body, [&](std::string_view text) -> Status {
+      const auto json = nlohmann::json::parse(text, nullptr, false);
+      found.push_back(fmt::format("{} {}/{}", kind.kind, options_.ns, NameIn(json)));
+      return {};
+    }));
+  }
+  return found;
+}
+
+Result<std::vector<std::string>> ClusterJobs::Leftovers(const std::string& gang_name) {
+  return Labelled(
+      fmt::format("app.kubernetes.io/name={},{}=true", ObjectName(gang_name), kProofLabel));
+}
+
+// What an earlier run left when it was killed: all with the label, whoever's gang it was.
+Status ClusterJobs::Sweep() {
+  const std::string selector = fmt::format("{}=true", kProofLabel);
+  TRY(std::vector<std::string> left, Labelled(selector));
+  if (left.empty()) return {};
+  for (const kube::Resource& kind : KindsOf(options_.dialect)) {
+    TRY(const std::string body, client_.Ask(kube::List(kind, options_.ns, {selector, {}})));
+    std::vector<std::string> names;
+    TRY_VOID(kube::ReadList(body, [&](std::string_view text) -> Status {
+      names.push_back(NameIn(nlohmann::json::parse(text, nullptr, false)));
+      return {};
+    }));
+    for (const std::string& name : names) {
+      const kube::Answer answer =
+          client_.Await(kube::Delete(kind, options_.ns, name, {}, {}, "Background"));
+      if (!answer.ok() && answer.status != 404) return Fail(*answer.error);
+    }
+  }
+  const Duration until = client_.clock().Monotonic() + options_.until_gone;
+  while (client_.clock().Monotonic() < until) {
+    TRY(left, Labelled(selector));
+    if (left.empty()) return {};
+    client_.clock().SleepFor(options_.every);
+  }
+  return Fail(Code::kTimeout, "an earlier proof's objects do not go: " + Join(left, ", "));
+}
+
+Result<GangResult> ClusterJobs::Watch(const std::string& gang, int wanted, Duration timeout) {
+  const Duration began = client_.clock().Monotonic();
+  const std::string selector = fmt::format("app.kubernetes.io/name={}", gang);
+  std::string word = "no scheduler said a word";
+  GangResult result;
+  while (true) {
+    TRY(const std::string body, client_.Ask(kube::List(kube::kPods, options_.ns, {selector, {}})));
+    result.ranks.clear();
+    int ended = 0;
+    TRY_VOID(kube::ReadList(body, [&](std::string_view text) -> Status {
+      TRY(const kube::Pod pod, kube::DecodePod(text));
+      for (const kube::Condition& c : pod.conditions) {
+        if (c.type == "PodScheduled" && c.status == "False")
+          word = c.message.empty() ? c.reason : c.message;
+      }
+      if (pod.node_name.empty()) return {};
+      const int rank = static_cast<int>(result.ranks.size());
+      result.ranks.push_back(RankOf(pod, nlohmann::json::parse(text, nullptr, false), rank));
+      ended += pod.Finished() ? 1 : 0;
+      return {};
+    }));
+    result.took = client_.clock().Monotonic() - began;
+    const int bound = static_cast<int>(result.ranks.size());
+    result.all_started = bound >= wanted;
+    if (ended >= wanted) return result;
+    if (bound == 0 && result.took >= options_.patience)
+      return Fail(Code::kRefused,
+                  fmt::format("not one of {} pods was bound in {}: {}", wanted,
+                              FormatDuration(options_.patience), Shorten(Printable(word), 300)));
+    // Some bound and some not is what a gang scheduler exists to prevent: it is not waited for.
+    const bool half = bound > 0 && bound < wanted && result.took >= options_.patience;
+    if (half || result.took >= timeout) return result;
+    client_.clock().SleepFor(options_.every);
+  }
+}
+
+Result<GangResult> ClusterJobs::RunGang(const GangSpec& spec) {
+  if (options_.image.empty()) {
+    return Fail(Code::kInvalid, "pins: proof_image names no image: NAME@sha256:..., with sh in it");
+  }
+  TRY_VOID(Sweep());
+  render::JobRequest request;
+  request.dialect = options_.dialect;
+  request.name = ObjectName(spec.name);
+  request.ns = options_.ns;
+  request.queue = options_.queue;
+  request.scheduler = options_.scheduler;
+  request.image = options_.image;
+  request.torchrun = false;
+  request.wait_s = 0;  // the placement is proven, not a rendezvous
+  request.gpu_resource = options_.gpu_resource;
+  request.max_retry = 0;
+  request.ttl_s = 60;
+  request.limit_s = 600;
+  request.labels = {{std::string(kProofLabel), "true"}, {"owner", "muster"}};
+  render::Group group;
+  group.name = "rank";
+  group.pods = static_cast<int>(spec.nodes.size()) * spec.ranks_per_node;
+  group.gpus = spec.gpus_per_rank;
+  group.cpu_milli = 100;
+  group.memory_bytes = int64_t{64} << 20;
+  group.command = spec.argv;
+  request.groups.push_back(std::move(group));
+  for (const auto& [name, value] : spec.env) request.env.emplace_back(name, value);
+  TRY(const render::RenderedJob job, render::Render(request));
+  TRY_VOID(submit::ApplyAll(client_, job));
+  auto result = Watch(request.name, request.Pods(), spec.timeout);
+  // Whatever it was, it goes; what stays is found by Leftovers and said there.
+  const Status removed = submit::RemoveAll(client_, job, options_.until_gone);
+  if (result.ok() && !removed.ok() && removed.error().code != Code::kTimeout)
+    return Fail(removed.error());
+  return result;
+}
+
+}  // namespace muster::kubernetes
