@@ -53,7 +53,7 @@ constexpr std::array kUses = {
 };
 
 template <typename Probes>
-void Join(std::vector<const Probe*>& all, Probes probes) {
+void AddProbes(std::vector<const Probe*>& all, Probes probes) {
   for (const Probe& probe : probes) all.push_back(&probe);
 }
 
@@ -63,20 +63,20 @@ std::span<const ProbeUse> ProbeUses() { return kUses; }
 
 std::vector<const Probe*> AllProbes() {
   std::vector<const Probe*> all;
-  Join(all, FacilityProbes());
-  Join(all, InfinibandProbes());
-  Join(all, RdmaProbes());
-  Join(all, NodeProbes());
-  Join(all, NvidiaSmiProbes());
-  Join(all, RocmSmiProbes());
-  Join(all, KernelLogProbes());
-  Join(all, DcgmProbes());
-  Join(all, DcgmExporterProbes());
-  Join(all, PrometheusProbes());
-  Join(all, NcclTestsProbes());
-  Join(all, NcclLogProbes());
-  Join(all, OpenaiProbes());
-  Join(all, KubernetesProbes());
+  AddProbes(all, FacilityProbes());
+  AddProbes(all, InfinibandProbes());
+  AddProbes(all, RdmaProbes());
+  AddProbes(all, NodeProbes());
+  AddProbes(all, NvidiaSmiProbes());
+  AddProbes(all, RocmSmiProbes());
+  AddProbes(all, KernelLogProbes());
+  AddProbes(all, DcgmProbes());
+  AddProbes(all, DcgmExporterProbes());
+  AddProbes(all, PrometheusProbes());
+  AddProbes(all, NcclTestsProbes());
+  AddProbes(all, NcclLogProbes());
+  AddProbes(all, OpenaiProbes());
+  AddProbes(all, KubernetesProbes());
   return all;
 }
 
