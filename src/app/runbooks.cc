@@ -307,6 +307,25 @@ Result<RunOutcome> ResumeRun(SiteContext& site, const std::string& name, const R
   return Lead(site, view.plan, view.run, std::move(log), options, progress);
 }
 
+namespace {
+
+// Names say the second; of runs that began in the same one their journals say which is newer.
+std::string Newest(Files& files, const RunbookPaths& paths, const std::vector<std::string>& runs) {
+  std::string newest = runs.back();
+  const std::string second = newest.substr(0, newest.rfind('-'));
+  TimePoint began{};
+  for (const std::string& run : runs) {
+    if (!StartsWith(run, second)) continue;
+    const auto stored = engine::ReadRun(files, paths.Journal(run));
+    if (!stored.ok() || stored->state.opened_at < began) continue;
+    began = stored->state.opened_at;
+    newest = run;
+  }
+  return newest;
+}
+
+}  // namespace
+
 Result<RunbookRun> ViewRun(Files& files, const SitePaths& site, const std::string& name) {
   const RunbookPaths paths(site);
   TRY(const auto runs, ListRunbookRuns(files, paths));
@@ -314,7 +333,7 @@ Result<RunbookRun> ViewRun(Files& files, const SitePaths& site, const std::strin
   for (const std::string& run : runs) {
     if (StartsWith(run, name)) fit.push_back(run);
   }
-  if (name.empty() && !fit.empty()) fit = {fit.back()};
+  if (name.empty() && !fit.empty()) fit = {Newest(files, paths, fit)};
   if (fit.size() != 1)
     return Fail(Code::kNotFound,
                 fit.empty() ? fmt::format("there is no runbook run {}", Printable(name))

@@ -83,6 +83,15 @@ std::string Problem(TestMachine& machine, const std::string& text) {
   return "";
 }
 
+TEST(Commands, EachHeadingOfTheHelpStandsOnce) {
+  std::vector<std::string_view> headings;
+  for (const Command& command : Commands()) {
+    if (command.hidden || (!headings.empty() && headings.back() == command.group)) continue;
+    EXPECT_EQ(std::count(headings.begin(), headings.end(), command.group), 0) << command.name;
+    headings.push_back(command.group);
+  }
+}
+
 TEST(Commands, EveryCommandTellsItsHelp) {
   TestMachine machine;
   for (const Command& command : Commands()) {

@@ -1,11 +1,16 @@
 #include "render/job_request.h"
 
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "render/render.h"
 
 namespace muster::render {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 JobRequest Small() {
   JobRequest request;
@@ -89,6 +94,18 @@ TEST(Render, PutsTheServiceBeforeTheJobAndNoServiceBesideOnePod) {
   JobRequest one = Small();
   one.groups[0].pods = 1;
   EXPECT_EQ(Render(one)->objects.size(), 1u);
+}
+
+TEST(Render, PodsOfAJobAreOneGangToMustersSchedulerByLabelOrByTheirQueue) {
+  JobRequest request = Small();
+  request.queue.clear();
+  const std::string labelled = Render(request)->Text();
+  EXPECT_THAT(labelled, HasSubstr("muster.dev/gang: " + request.name));
+  EXPECT_THAT(labelled, HasSubstr(fmt::format("muster.dev/gang-size: \"{}\"", request.Pods())));
+  request.queue = "research";
+  const std::string queued = Render(request)->Text();
+  EXPECT_THAT(queued, Not(HasSubstr("muster.dev/gang")));
+  EXPECT_THAT(queued, HasSubstr("kueue.x-k8s.io/queue-name: research"));
 }
 
 TEST(Render, TheWaitForRankZeroEndsAndTheServicePublishesPodsThatAreNotReady) {

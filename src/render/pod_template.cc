@@ -127,8 +127,23 @@ std::string WaitScript(const JobRequest& request) {
       host, request.wait_s, request.name);
 }
 
+namespace {
+
+// What makes the pods of a Job or a JobSet one gang to Muster's scheduler. An Indexed Job that
+// names a queue is one by that already, and its queue is then asked.
+void MarkGang(const JobRequest& request, const Group& group, Json& labels) {
+  const bool by_queue = request.dialect == Dialect::kJob && !request.queue.empty();
+  if (by_queue || (request.dialect != Dialect::kJob && request.dialect != Dialect::kJobSet)) return;
+  labels["muster.dev/gang"] = request.name;
+  labels["muster.dev/gang-size"] = std::to_string(request.Pods());
+  if (request.groups.size() > 1) labels["muster.dev/role"] = group.name;
+}
+
+}  // namespace
+
 Json PodTemplate(const JobRequest& request, const Group& group, const PodPlace& place) {
   Json metadata = {{"labels", LabelsOf(request)}};
+  MarkGang(request, group, metadata["labels"]);
   Json annotations = Json::object();
   if (group.gpus > 0 && !request.networks.empty())
     annotations["k8s.v1.cni.cncf.io/networks"] = Join(request.networks, ",");
