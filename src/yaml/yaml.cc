@@ -54,8 +54,9 @@ class Builder : public YAML::EventHandler {
   YamlNode root;
   std::optional<Refused> refused;
   std::optional<std::pair<size_t, YamlMark>> last_quoted;  // where in the text
+  YAML::Mark start;                                        // of the document
 
-  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentStart(const YAML::Mark& mark) override { start = mark; }
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
@@ -315,9 +316,15 @@ Result<std::vector<YamlNode>> ReadDocuments(std::string_view text, std::string_v
     YAML::Parser parser(stream);
     std::vector<YamlNode> documents;
     std::optional<std::pair<size_t, YamlMark>> last_quoted;
+    int last_start = -1;
     for (size_t n = 0;; ++n) {
       Builder builder;
       if (!parser.HandleNextDocument(builder)) break;
+      // At a comma outside of any list the library makes empty documents for ever.
+      if (builder.start.pos == last_start)
+        return NotTaken(file, {MarkOf(builder.start),
+                               "this separates nothing: no list or mapping is open here"});
+      last_start = builder.start.pos;
       if (!several && n > 0) {
         return NotTaken(file,
                         {builder.root.at, "a second document begins here, expected one a file"});

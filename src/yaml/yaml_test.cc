@@ -191,6 +191,14 @@ TEST(Yaml, TheSecondDocumentIsHeldToTheSameRules) {
             "t.yaml:4:1: key b stands twice in one mapping, first on line 3");
 }
 
+TEST(Yaml, ACommaOutsideOfAnyListIsRefusedAndNotReadForEver) {
+  for (const char* text : {",", "a: b\n---\n,", "---\n, ]\n"}) {
+    const auto documents = ParseYamlDocuments(text, "f.yaml");
+    ASSERT_FALSE(documents.ok()) << text;
+    EXPECT_EQ(documents.error().message.rfind("f.yaml:", 0), 0u) << documents.error().message;
+  }
+}
+
 TEST(Yaml, JsonIsReadAsItIs) {
   const YamlNode root = Good("{\n\t\"a\": [1, true, null, \"x\\u00e9\\/\"]\n}\n");
   ASSERT_EQ(root.Find("a")->items.size(), 4u);
