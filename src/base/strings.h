@@ -32,6 +32,9 @@ Result<int64_t> ParseInt(std::string_view text);    // decimal, optional sign
 Result<uint64_t> ParseHex(std::string_view text);   // with or without 0x
 Result<double> ParseDouble(std::string_view text);  // finite decimal or exponent form
 
+// Bytes of the UTF-8 sequence that begins the text (RFC 3629, section 4: no overlong forms, no
+// surrogates, nothing beyond U+10FFFF); 0 when none does.
+size_t Utf8Length(std::string_view text);
 // Text safe to put on a terminal: control characters and escapes become visible, invalid UTF-8
 // becomes U+FFFD.
 std::string Printable(std::string_view text);

@@ -86,6 +86,20 @@ TEST(StringsTest, PrintableReplacesWhatIsNoUtf8) {
   EXPECT_EQ(Printable("\xc0\xaf"), "\xef\xbf\xbd\xef\xbf\xbd");  // an overlong '/'
 }
 
+TEST(StringsTest, Utf8LengthKnowsOnlyTheFormsOfTheStandard) {
+  EXPECT_EQ(Utf8Length("a"), 1u);
+  EXPECT_EQ(Utf8Length("\xc3\xa4"), 2u);
+  EXPECT_EQ(Utf8Length("\xe2\x82\xac rest"), 3u);
+  EXPECT_EQ(Utf8Length("\xf4\x8f\xbf\xbf"), 4u);
+  for (const std::string_view none : {std::string_view(), std::string_view("\x80"),
+                                      std::string_view("\xe0\x97\xbd"),      // overlong
+                                      std::string_view("\xf0\x8f\xbf\xbf"),  // overlong
+                                      std::string_view("\xed\xa0\x80"),  // half of a surrogate pair
+                                      std::string_view("\xf4\x90\x80\x80"),  // beyond U+10FFFF
+                                      std::string_view("\xe2\x82"), std::string_view("\xe2(\xac")})
+    EXPECT_EQ(Utf8Length(none), 0u);
+}
+
 TEST(StringsTest, ShortenCutsBetweenCharactersAndSaysSo) {
   EXPECT_EQ(Shorten("short", 5), "short");
   EXPECT_EQ(Shorten("too long", 6), "too...");

@@ -1,10 +1,12 @@
 // Writing JSON: by hand, since a check of a large cluster writes some hundred thousand of these.
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
+#include "base/strings.h"
 #include "evidence/codec.h"
 
 namespace muster {
@@ -26,25 +28,9 @@ void WriteText(std::string& out, std::string_view text) {
     } else if (c < 0x80) {
       out += text[i++];
     } else {
-      // Printable() knows which sequences are valid; a piece of at most four bytes is looked at.
-      size_t length = c >= 0xF0 ? 4 : c >= 0xE0 ? 3 : 2;
-      const std::string_view piece = text.substr(i, length);
-      bool valid = piece.size() == length && c >= 0xC2 && c < 0xF5;
-      for (size_t k = 1; valid && k < length; ++k)
-        valid = (static_cast<unsigned char>(piece[k]) & 0xC0) == 0x80;
-      if (valid && length > 2) {
-        // Overlong forms, surrogates and what lies beyond U+10FFFF (RFC 3629, section 4).
-        const auto second = static_cast<unsigned char>(piece[1]);
-        valid = !(c == 0xE0 && second < 0xA0) && !(c == 0xED && second > 0x9F) &&
-                !(c == 0xF0 && second < 0x90) && !(c == 0xF4 && second > 0x8F);
-      }
-      if (valid) {
-        out += piece;
-        i += length;
-      } else {
-        out += "\xEF\xBF\xBD";
-        ++i;
-      }
+      const size_t length = Utf8Length(text.substr(i));
+      out += length == 0 ? "\xEF\xBF\xBD" : text.substr(i, length);
+      i += std::max<size_t>(length, 1);
     }
   }
   out += '"';

@@ -223,24 +223,6 @@ class Builder : public YAML::EventHandler {
   size_t nodes_ = 0;
 };
 
-// Length of the UTF-8 sequence that begins the text (RFC 3629, section 4), 0 when there is none.
-size_t Utf8Length(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char c = byte(0);
-  const size_t length = c < 0x80                ? 1
-                        : c >= 0xC2 && c < 0xE0 ? 2
-                        : (c & 0xF0) == 0xE0    ? 3
-                        : c >= 0xF0 && c < 0xF5 ? 4
-                                                : 0;
-  if (length == 0 || length > text.size()) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  const bool overlong = (c == 0xE0 && byte(1) < 0xA0) || (c == 0xF0 && byte(1) < 0x90);
-  const bool outside = (c == 0xED && byte(1) > 0x9F) || (c == 0xF4 && byte(1) > 0x8F);
-  return overlong || outside ? 0 : length;
-}
-
 // The library sees the end of a stream in a byte of its own (0x04) and stops there without a word,
 // guesses encodings from the first bytes, and mends what is no UTF-8: all refused before it looks.
 std::optional<Refused> BadBytes(std::string_view text) {

@@ -25,9 +25,13 @@ build() {
   return 1
 }
 
-# run_gtests PRESET: runs each test binary of the build, two at a time, and adds up its cases.
+# run_gtests PRESET: runs each test binary of the build, two at a time, and adds up its cases. Properties draw from one seed for
+# each preset, so that a red run is about the change in hand; the nightly run draws a new one, and a failure prints it.
 run_gtests() {
-  local preset=$1 binary name results=build/$1/results
+  local preset=$1 binary name results=build/$1/results seed
+  seed=$(printf %s "$preset" | cksum | cut -d' ' -f1)
+  [ -z "${MUSTER_NIGHTLY:-}" ] || seed=$(date +%s)
+  local -x RC_PARAMS=${RC_PARAMS:-seed=$seed}
   rm -rf "$results" && mkdir -p "$results"
   find "build/$preset" -name '*_test' -type f -perm -u+x | sort |
     xargs -P 2 -I{} sh -c 'name=$(basename {}); timeout 900 {} --gtest_brief=1 >"$0/$name.log" 2>&1; echo $? >"$0/$name.rc"' "$results"
