@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/strings.h"
+#include "evidence/compare.h"
 #include "evidence/names.h"
 #include "evidence/verdict.h"
 
@@ -15,117 +15,6 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kLevels = {"pass", "warn", "unknown", "fail",
                                                      "not_applicable"};
-
-std::optional<double> Number(const Value& value) {
-  if (const auto* i = std::get_if<int64_t>(&value)) return static_cast<double>(*i);
-  if (const auto* d = std::get_if<double>(&value); d && std::isfinite(*d)) return *d;
-  return std::nullopt;
-}
-
-// Figures are read from text, so a difference in the last digits means nothing.
-bool Near(double a, double b) {
-  return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b));
-}
-
-std::optional<bool> Same(const Value& a, const Value& b) {
-  const auto x = Number(a), y = Number(b);
-  if (x && y) {
-    if (std::holds_alternative<int64_t>(a) && std::holds_alternative<int64_t>(b)) return a == b;
-    return Near(*x, *y);
-  }
-  if (a.index() != b.index() || x || y) return std::nullopt;
-  if (std::holds_alternative<double>(a)) return std::nullopt;  // not finite
-  return a == b;
-}
-
-std::optional<bool> AnyOf(const Value& value, std::span<const Value> wanted) {
-  bool any = false;
-  for (const Value& one : wanted) {
-    const auto same = Same(value, one);
-    if (!same) return std::nullopt;
-    any = any || *same;
-  }
-  return any;
-}
-
-// Whether the value meets the comparison; nothing when the two cannot be compared at all.
-std::optional<bool> Meets(Compare compare, const Value& value, std::span<const Value> wanted) {
-  if (compare == Compare::kTrue || compare == Compare::kFalse) {
-    const auto* flag = std::get_if<bool>(&value);
-    if (!flag) return std::nullopt;
-    return *flag == (compare == Compare::kTrue);
-  }
-  if (wanted.empty()) return std::nullopt;
-  switch (compare) {
-    case Compare::kEqual:
-      return Same(value, wanted[0]);
-    case Compare::kNotEqual: {
-      const auto same = Same(value, wanted[0]);
-      if (!same) return std::nullopt;
-      return !*same;
-    }
-    case Compare::kIn:
-      return AnyOf(value, wanted);
-    case Compare::kNotIn: {
-      const auto any = AnyOf(value, wanted);
-      if (!any) return std::nullopt;
-      return !*any;
-    }
-    case Compare::kContains: {
-      const auto* text = std::get_if<std::string>(&value);
-      const auto* part = std::get_if<std::string>(&wanted[0]);
-      if (!text || !part) return std::nullopt;
-      return Contains(*text, *part);
-    }
-    default:
-      break;
-  }
-  const auto have = Number(value), limit = Number(wanted[0]);
-  if (!have || !limit) return std::nullopt;
-  switch (compare) {
-    case Compare::kAtLeast:
-      return *have >= *limit || Near(*have, *limit);
-    case Compare::kAtMost:
-      return *have <= *limit || Near(*have, *limit);
-    case Compare::kGreater:
-      return *have > *limit && !Near(*have, *limit);
-    case Compare::kLess:
-      return *have < *limit && !Near(*have, *limit);
-    default:
-      return std::nullopt;
-  }
-}
-
-std::string Wanted(const Criterion& c, std::span<const Value> values) {
-  std::vector<std::string> texts;
-  for (const Value& value : values) texts.push_back(FormatValue(value, c.pass.unit));
-  const std::string all = fmt::format("{}", fmt::join(texts, " or "));
-  switch (c.compare) {
-    case Compare::kEqual:
-      return "= " + all;
-    case Compare::kNotEqual:
-      return "not " + all;
-    case Compare::kAtLeast:
-      return ">= " + all;
-    case Compare::kAtMost:
-      return "<= " + all;
-    case Compare::kGreater:
-      return "> " + all;
-    case Compare::kLess:
-      return "< " + all;
-    case Compare::kIn:
-      return all;
-    case Compare::kNotIn:
-      return "none of " + fmt::format("{}", fmt::join(texts, ", "));
-    case Compare::kContains:
-      return "contains " + all;
-    case Compare::kTrue:
-      return "yes";
-    case Compare::kFalse:
-      return "no";
-  }
-  return all;
-}
 
 // What the samples come down to.
 struct Figure {
@@ -195,7 +84,7 @@ class Judgement {
     if (c_.measure == Measure::kAllEqual) {
       v_.wanted = fmt::format("the same on every {}", ToString(c_.subject));
     } else {
-      v_.wanted = told ? Wanted(c_, pass_) : "?";
+      v_.wanted = told ? WantedText(c_, pass_) : "?";
     }
     return told;
   }
@@ -278,7 +167,7 @@ class Judgement {
     }
     std::vector<double> numbers;
     for (const size_t i : samples) {
-      const auto number = Number(*At(i).value());
+      const auto number = NumberOf(*At(i).value());
       if (!number) return NotANumber(i);
       numbers.push_back(*number);
     }
@@ -308,7 +197,7 @@ class Judgement {
     double grown = 0, before = 0;
     for (size_t n = 0; n < samples.size(); ++n) {
       const size_t i = samples[n];
-      const auto value = Number(*At(i).value());
+      const auto value = NumberOf(*At(i).value());
       if (!value) return NotANumber(i);
       if (n > 0 && *value < before) {
         figure.at_least = true;
@@ -378,7 +267,8 @@ class Judgement {
   // A lower bound that is already worse than every limit.
   bool Exceeds(const Value& value) const {
     const auto above = [&](const std::vector<Value>& limits) {
-      const auto have = Number(value), limit = limits.empty() ? std::nullopt : Number(limits[0]);
+      const auto have = NumberOf(value),
+                 limit = limits.empty() ? std::nullopt : NumberOf(limits[0]);
       return have && limit && *have > *limit && !Near(*have, *limit);
     };
     return above(pass_) && (!has_warn_ || c_.advisory || above(warn_));

@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include "evidence/suspect_groups.h"
+
 namespace muster {
 namespace {
 
@@ -96,15 +98,15 @@ class SuspectsTest : public ::testing::Test {
     return [host, level](const Subject& s) { return s.Host() == host ? level : Level::kPass; };
   }
 
-  std::vector<Suspect> Find() const {
-    return FindSuspects(verdicts_,
-                        {cluster_, "lab",
-                         [this](std::string_view code) -> const Criterion* {
-                           const auto it = criteria_.find(std::string(code));
-                           return it == criteria_.end() ? nullptr : &it->second;
-                         },
-                         [](const Criterion& c, const Subject& s) { return c.next + " " + s.id; }});
+  SuspectRules Rules() const {
+    return {cluster_, "lab",
+            [this](std::string_view code) -> const Criterion* {
+              const auto it = criteria_.find(std::string(code));
+              return it == criteria_.end() ? nullptr : &it->second;
+            },
+            [](const Criterion& c, const Subject& s) { return c.next + " " + s.id; }};
   }
+  std::vector<Suspect> Find() const { return FindSuspects(verdicts_, Rules()); }
   std::vector<std::string> Names() const {
     std::vector<std::string> names;
     for (const Suspect& s : Find()) names.push_back(s.subject.ToString());
@@ -119,6 +121,16 @@ class SuspectsTest : public ::testing::Test {
 TEST_F(SuspectsTest, NobodyIsSuspectedWhereAllPasses) {
   Each("NOD-010", 3, Gpus(), [](const Subject&) { return Level::kPass; });
   EXPECT_TRUE(Find().empty());
+}
+
+TEST_F(SuspectsTest, MostGpusOfANodeAreLaidAtItsDoorBeforeAnythingIsExplained) {
+  Rank("GPU-001", 20, SubjectKind::kGpu);
+  Each("GPU-001", 4, Gpus(), OnHost("node002"));
+  const SuspectRules rules = Rules();
+  const auto groups = GroupVerdicts(verdicts_, rules, PortLinks(cluster_));
+  ASSERT_EQ(groups.size(), 1u);
+  EXPECT_EQ(groups.begin()->first.kind, SubjectKind::kNode);
+  EXPECT_TRUE(groups.begin()->second.collapsed);
 }
 
 TEST_F(SuspectsTest, OneGpuIsNamedItself) {
