@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/strings.h"
+
 namespace muster::diagnose {
 
 namespace {
@@ -63,30 +65,13 @@ std::optional<std::string_view> Decoder::Decode(std::string_view bytes) {
   return std::string_view(out_);
 }
 
-namespace {
-
-// Bytes of the UTF-8 character at `at`; 0 when there is none.
-size_t Utf8Length(std::string_view s, size_t at) {
-  const auto lead = static_cast<unsigned char>(s[at]);
-  const size_t length = lead >= 0xF0 && lead <= 0xF4   ? 4
-                        : lead >= 0xE0                 ? 3
-                        : lead >= 0xC2 && lead <= 0xDF ? 2
-                                                       : 0;
-  if (lead > 0xF4 || length == 0 || at + length > s.size()) return 0;
-  for (size_t i = 1; i < length; ++i)
-    if ((static_cast<unsigned char>(s[at + i]) & 0xC0) != 0x80) return 0;
-  // What a decoder wrote in place of a byte that it could not read.
-  return s.substr(at, length) == "\xef\xbf\xbd" ? 0 : length;
-}
-
-}  // namespace
-
 bool IsText(std::string_view s) {
   for (size_t i = 0; i < s.size();) {
     const auto c = static_cast<unsigned char>(s[i]);
     if (c >= 0x80) {
-      const size_t length = Utf8Length(s, i);
-      if (length == 0) return false;
+      const size_t length = Utf8Length(s.substr(i));
+      // U+FFFD is what a decoder wrote in place of a byte that it could not read.
+      if (length == 0 || s.substr(i, length) == "\xef\xbf\xbd") return false;
       i += length;
       continue;
     }

@@ -67,6 +67,17 @@ void FindUnparsable(const Cause& cause, const FactStore& facts, std::set<std::st
                                  Printable(fact->Get(condition.attr))));
 }
 
+// Something that comes after the last of its signs says that it went away: a retry that succeeded,
+// a pod that was placed in the end. Order is that of the input.
+bool Healed(const FactStore& facts, const Candidate& c) {
+  size_t last = 0;
+  for (const Fact* fact : c.facts) last = std::max(last, fact->last);
+  for (const SignRef& heal : c.finding.cause->heals)
+    for (const Fact* fact : facts.Of(heal.fact))
+      if (fact->last > last && heal.Holds(*fact)) return true;
+  return false;
+}
+
 void Weigh(const FactStore& facts, Candidate& c) {
   std::sort(c.facts.begin(), c.facts.end(),
             [](const Fact* a, const Fact* b) { return a->order < b->order; });
@@ -120,6 +131,14 @@ bool Elsewhere(const Candidate& a, const Candidate& b, std::string_view what) {
   return known;
 }
 
+// By their times; by their lines where one text has both and no times.
+bool Before(const Candidate& a, const Candidate& b) {
+  const Finding &x = a.finding, &y = b.finding;
+  if (x.first && y.first && *x.first != *y.first) return *x.first < *y.first;
+  const Place &p = a.facts.front()->at, &q = b.facts.front()->at;
+  return p.file == q.file && p.line < q.line;
+}
+
 // May `cause` be where `other` comes from?
 bool Explains(const Candidate& cause, const Candidate& other) {
   const Cause& a = *cause.finding.cause;
@@ -130,6 +149,10 @@ bool Explains(const Candidate& cause, const Candidate& other) {
   const bool named = Names(a.explains, b.id);
   const bool any_root = a.kind == CauseKind::kRoot && b.kind == CauseKind::kConsequence;
   if (!named && !any_root) return false;
+  // Of two that can each bring about the other, what came first did; of the same line, the surer.
+  if (named && Names(b.explains, a.id) &&
+      (Before(other, cause) || (!Before(cause, other) && other.weight >= cause.weight)))
+    return false;
   return !(cause.finding.first && other.finding.first &&
            *cause.finding.first > *other.finding.first + kNoticed);
 }
@@ -146,23 +169,33 @@ void FindExplained(std::vector<Candidate>& candidates) {
   }
 }
 
-int Group(const Candidate& c) {
-  if (c.finding.cause->kind == CauseKind::kQuestion) return 3;
-  if (!c.finding.explained_by.empty()) return 2;
-  return c.finding.cause->kind == CauseKind::kRoot ? 0 : 1;
+// A root that ends jobs stands before one that makes them slow: where both are shown, the first is
+// what was asked about. Below this weight a root ends nothing for sure.
+constexpr int kEnds = 40;
+
+int Group(const Candidate& c, bool ended) {
+  if (c.finding.cause->kind == CauseKind::kQuestion) return 4;
+  if (!c.finding.explained_by.empty()) return 3;
+  if (c.finding.cause->kind != CauseKind::kRoot) return 2;
+  return ended && c.finding.cause->slow ? 1 : 0;
 }
 
 void Sort(std::vector<Candidate>& candidates) {
+  const bool ended = std::any_of(candidates.begin(), candidates.end(), [](const Candidate& c) {
+    return c.finding.cause->kind == CauseKind::kRoot && c.finding.explained_by.empty() &&
+           !c.finding.cause->slow && c.weight >= kEnds;
+  });
+  const auto group = [&](const Candidate& c) { return Group(c, ended); };
   std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const Candidate& a, const Candidate& b) {
-                     return std::tuple(Group(a), -a.weight, a.finding.order) <
-                            std::tuple(Group(b), -b.weight, b.finding.order);
+                   [&](const Candidate& a, const Candidate& b) {
+                     return std::tuple(group(a), -a.weight, a.finding.order) <
+                            std::tuple(group(b), -b.weight, b.finding.order);
                    });
   // Of two that are about as sure, the earlier one.
   for (size_t pass = 0; pass + 1 < candidates.size(); ++pass)
     for (size_t i = 0; i + 1 < candidates.size(); ++i) {
       const Candidate &a = candidates[i], &b = candidates[i + 1];
-      if (Group(a) == Group(b) && a.weight - b.weight <= 8 && a.finding.first && b.finding.first &&
+      if (group(a) == group(b) && a.weight - b.weight <= 8 && a.finding.first && b.finding.first &&
           *b.finding.first + std::chrono::seconds(1) < *a.finding.first && a.weight >= b.weight)
         std::swap(candidates[i], candidates[i + 1]);
     }
@@ -198,13 +231,18 @@ Diagnosis Judge(const Knowledge& knowledge, const Evidence& evidence) {
   std::vector<Candidate> candidates;
   for (const Cause& cause : knowledge.causes) Collect(cause, evidence.facts, candidates);
   for (Candidate& c : candidates) Weigh(evidence.facts, c);
+  Diagnosis d;
+  for (const Candidate& c : candidates)
+    if (Healed(evidence.facts, c))
+      d.bring.push_back(fmt::format("{}: {}, and what comes later says that it went away: {}",
+                                    c.finding.evidence.front().at.ToString(), c.finding.title,
+                                    c.finding.cause->settle));
+  std::erase_if(candidates, [&](const Candidate& c) { return Healed(evidence.facts, c); });
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& a, const Candidate& b) { return a.weight > b.weight; });
   if (candidates.size() > kMostFindings) candidates.resize(kMostFindings);
   FindExplained(candidates);
   Sort(candidates);
-
-  Diagnosis d;
   for (Candidate& c : candidates) {
     if (c.finding.cause->kind == CauseKind::kQuestion)
       d.bring.push_back(c.finding.title + ": " + c.finding.cause->settle);

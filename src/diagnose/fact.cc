@@ -57,14 +57,17 @@ void FactStore::Add(Fact fact) {
   std::string key = KeyOf(fact);
   if (const auto it = seen_.find(key); it != seen_.end()) {
     facts_[it->second].count += fact.count;
+    facts_[it->second].last = added_++;
     return;
   }
   auto& indices = by_id_[fact.id];
   if (indices.size() >= kPerId) {
     facts_[indices.back()].count += fact.count;
+    facts_[indices.back()].last = added_++;
     return;
   }
   fact.order = facts_.size();
+  fact.last = added_++;
   indices.push_back(facts_.size());
   seen_.emplace(std::move(key), facts_.size());
   facts_.push_back(std::move(fact));

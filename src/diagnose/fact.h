@@ -35,6 +35,7 @@ struct Fact {
   std::optional<TimePoint> time;  // of the year 1972: logs disagree on whether to print a year
   size_t order = 0;               // position in the whole input
   size_t count = 1;               // lines that say the same; this is the first
+  size_t last = 0;                // how many facts were added before the last of them
 
   // "" when there is no such attribute.
   std::string_view Get(std::string_view name) const;
@@ -57,6 +58,7 @@ class FactStore {
 
  private:
   std::vector<Fact> facts_;
+  size_t added_ = 0;
   std::unordered_map<std::string, size_t> seen_;  // key of a fact -> index
   std::map<std::string, std::vector<size_t>, std::less<>> by_id_;
 };

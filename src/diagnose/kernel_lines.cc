@@ -40,6 +40,34 @@ std::string_view IdOf(kernel_log::EventKind kind) {
   return "kernel";
 }
 
+// The lines that follow an SXid repeat its code: "Severity 1 Engine instance ..", "Data {0x..}".
+// Where such a line was pasted alone it still names the code.
+bool ReadSxidDetail(std::string_view line, const std::string& file, size_t number,
+                    FactStore& facts) {
+  constexpr std::string_view kMark = "SXid (PCI:";
+  const size_t at = line.find(kMark);
+  if (at == std::string_view::npos) return false;
+  const std::string_view rest = line.substr(at + kMark.size());
+  const size_t close = rest.find("): ");
+  if (close == std::string_view::npos) return false;
+  const std::string_view after = rest.substr(close + 3);
+  const size_t comma = after.find(", ");
+  if (comma == std::string_view::npos) return false;
+  const auto code = ParseInt(after.substr(0, comma));
+  const std::string_view said = after.substr(comma + 2);
+  if (!code.ok() || (!said.starts_with("Severity ") && !said.starts_with("Data {"))) return false;
+  Fact fact{"sxid.detail",
+            {{"code", std::to_string(*code)}, {"pci", std::string(rest.substr(0, close))}},
+            {file, number},
+            Shorten(Printable(Trim(line)), kTextBytes),
+            {},
+            0,
+            1};
+  Attach(ReadSpeaker(line), fact);
+  facts.Add(std::move(fact));
+  return true;
+}
+
 }  // namespace
 
 void ClassifyXid(Fact& fact) {
@@ -96,9 +124,17 @@ bool ReadKernelLine(std::string_view line, const std::string& file, size_t numbe
                                                           : "corrected");
     }
     Attach(ReadSpeaker(line), fact);
+    // "caused by previous Xid 145": what came first, whether or not its own line was given.
+    if (e.kind == kernel_log::EventKind::kXid && e.caused_by && *e.caused_by != 45) {
+      Fact first = fact;
+      first.Set("code", std::to_string(*e.caused_by));
+      std::erase_if(first.attrs, [](const auto& attr) { return attr.first == "fatal"; });
+      ClassifyXid(first);
+      facts.Add(std::move(first));
+    }
     facts.Add(std::move(fact));
   }
-  return !log.events.empty();
+  return !log.events.empty() || ReadSxidDetail(line, file, number, facts);
 }
 
 }  // namespace muster::diagnose

@@ -14,6 +14,10 @@ namespace muster::diagnose {
 // no event of the kernel.
 bool ReadKernelLine(std::string_view line, const std::string& file, size_t number,
                     FactStore& facts);
+// Adds "link.event" for a network port that came up or went down.
+bool ReadLinkLine(std::string_view line, const std::string& file, size_t number, FactStore& facts);
+// "link.went_down" and "link.flaps", from all events of a port; see links.cc.
+void AddLinkFacts(FactStore& facts);
 // Gives a fact that has a code but no class ("xid" told by another tool) its class and severity.
 void ClassifyXid(Fact& fact);
 

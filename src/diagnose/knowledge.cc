@@ -26,6 +26,11 @@ Result<CauseKind> ParseKind(std::string_view text) {
   return Fail(Code::kInvalid, "expected root, consequence or question");
 }
 
+Result<bool> ParseSlow(std::string_view text) {
+  if (text == "slow") return true;
+  return Fail(Code::kInvalid, "expected slow");
+}
+
 Result<Condition> ParseCondition(std::string_view text) {
   static constexpr std::pair<std::string_view, Condition::Op> kOps[] = {
       {"!=", Condition::Op::kNotEqual}, {"!~", Condition::Op::kLacks},
@@ -46,8 +51,10 @@ Result<Condition> ParseCondition(std::string_view text) {
   Condition condition;
   condition.attr = text.substr(0, best);
   condition.op = found.second;
-  for (const std::string_view value : Split(text.substr(best + found.first.size()), ','))
-    condition.values.emplace_back(value);
+  for (const std::string_view value : Split(text.substr(best + found.first.size()), ',')) {
+    std::string& kept = condition.values.emplace_back(value);
+    std::replace(kept.begin(), kept.end(), '+', ' ');
+  }
   return condition;
 }
 
@@ -84,6 +91,7 @@ Cause ReadCause(YamlReader& reader, std::vector<SignLine>& lines) {
   if (std::find(kLayers.begin(), kLayers.end(), cause.layer) == kLayers.end())
     reader.Say(fmt::format("{}: there is no layer {}", cause.id, cause.layer));
   cause.kind = reader.Parsed<CauseKind>("kind", ParseKind, CauseKind::kRoot);
+  cause.slow = reader.Parsed<bool>("effect", ParseSlow, false);
   cause.weight = static_cast<int>(reader.IntOr("weight", 60));
   cause.title = reader.Text("title");
   cause.on = reader.TextOr("on", "");
@@ -93,6 +101,7 @@ Cause ReadCause(YamlReader& reader, std::vector<SignLine>& lines) {
   if (lines.size() > before) cause.signs.push_back({cause.id, {}, 0});
   cause.all = SignRefs(reader, "all");
   cause.unless = SignRefs(reader, "unless");
+  cause.heals = SignRefs(reader, "heals");
   cause.explains = reader.TextsOr("explains");
   for (const YamlNode& item : reader.Items("against")) {
     YamlFindings findings;
@@ -231,6 +240,14 @@ Result<Knowledge> ParseKnowledge(std::span<const EmbeddedFile> files) {
         findings.push_back(
             {cause.id, {}, fmt::format("explains {}, which is no cause", explained)});
     }
+  }
+  // A sign with the id of a cause adds its lines to that cause.
+  for (Cause& cause : knowledge.causes) {
+    const bool has_lines = std::any_of(knowledge.lines.begin(), knowledge.lines.end(),
+                                       [&](const SignLine& line) { return line.id == cause.id; });
+    const bool asks = std::any_of(cause.signs.begin(), cause.signs.end(),
+                                  [&](const SignRef& sign) { return sign.fact == cause.id; });
+    if (has_lines && !asks) cause.signs.push_back({cause.id, {}, 0});
   }
   TRY_VOID(ToStatus(findings));
   knowledge.plan = MakeReaderPlan(knowledge.lines);

@@ -24,7 +24,7 @@ struct SignLine {
 };
 
 // One condition on an attribute of a fact: "code=79,48", "value>=90", "name~mlx5",
-// "code!~TEL-".
+// "code!~TEL-"; a plus sign in a value stands for a blank.
 struct Condition {
   enum class Op { kEqual, kNotEqual, kAtLeast, kAtMost, kGreater, kLess, kContains, kLacks };
   std::string attr;
@@ -65,12 +65,14 @@ std::span<const std::string_view> Layers();
 struct Cause {
   std::string id, layer;
   CauseKind kind = CauseKind::kRoot;
+  bool slow = false;            // "effect: slow": it makes a job slow and ends none
   int weight = 60;              // 0..100: how sure the sign alone makes us
   std::string title;            // one line, with {attributes}; parts in [[ ]] only where known
   std::string on;               // the subject; equal subjects are one finding
   std::vector<SignRef> signs;   // any of them
   std::vector<SignRef> all;     // each of them, beside a sign
   std::vector<SignRef> unless;  // none of them
+  std::vector<SignRef> heals;   // any of them after the last sign: it went away, and is no finding
   std::vector<std::string> explains;  // causes that follow from it; "nccl.*" is a prefix
   std::vector<AgainstRef> against;
   std::string settle, next, runbook, source;

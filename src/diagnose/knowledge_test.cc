@@ -52,6 +52,12 @@ TEST(Knowledge, NoCounterExampleNamesTheCause) {
 TEST(Knowledge, EverySignACauseAsksForIsMadeBySomebody) {
   // Facts of the readers; signs of the catalogue are known from it.
   const std::set<std::string> kReaders = {"sxid",
+                                          "sxid.detail",
+                                          "nvlink.all_inactive",
+                                          "kube.set_unready",
+                                          "link.went_down",
+                                          "link.flaps",
+                                          "python.raised",
                                           "gpu.fallen_off",
                                           "pcie.rev_ff",
                                           "verdict",
@@ -131,7 +137,7 @@ TEST(Knowledge, EverySignACauseAsksForIsMadeBySomebody) {
     return signs.contains(ref.fact) || kReaders.contains(ref.fact);
   };
   for (const Cause& cause : (*LoadKnowledge())->causes) {
-    for (const auto* refs : {&cause.signs, &cause.all, &cause.unless})
+    for (const auto* refs : {&cause.signs, &cause.all, &cause.unless, &cause.heals})
       for (const SignRef& ref : *refs)
         EXPECT_TRUE(known(ref)) << cause.id << " asks for " << ref.fact;
     for (const AgainstRef& against : cause.against)

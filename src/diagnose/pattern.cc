@@ -66,6 +66,10 @@ Result<Pattern> Pattern::Parse(std::string_view text) {
     }
   }
   flush();
+  for (size_t p = 0; p + 1 < pattern.parts_.size(); ++p)
+    if (pattern.parts_[p].kind == Part::Kind::kRest)
+      return Fail(Code::kInvalid,
+                  fmt::format("pattern \"{}\": a capture of the rest ends a pattern", text));
   if (pattern.anchor_.size() < 4)
     return Fail(Code::kInvalid,
                 fmt::format("pattern \"{}\": needs four characters of plain text in a row", text));

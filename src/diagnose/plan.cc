@@ -92,15 +92,31 @@ constexpr InsideKey kInside[] = {
     {"[portrcverrors == ", "ibqueryerrors"},
 };
 
-constexpr std::string_view kKernelAnchors[] = {"nvrm: xid",      "sxid",
-                                               "xid (",          "fallen off the bus",
-                                               "gpu at pci:",    "rate limiting gsp",
-                                               "aer:",           "dpc:",
-                                               "link down",      "card not present",
-                                               "mlx5_core",      "killed process",
-                                               "nv_get_p2p",     "libnccl",
-                                               "pcieport",       "pciehp",
-                                               "corrected error"};
+constexpr std::string_view kKernelAnchors[] = {"nvrm: xid",
+                                               "sxid",
+                                               "xid (",
+                                               "fallen off the bus",
+                                               "gpu at pci:",
+                                               "rate limiting gsp",
+                                               "aer:",
+                                               "dpc:",
+                                               "link down",
+                                               "card not present",
+                                               "mlx5_core",
+                                               "killed process",
+                                               "nv_get_p2p",
+                                               "libnccl",
+                                               "pcieport",
+                                               "pciehp",
+                                               "corrected error",
+                                               ": link up",
+                                               ": link is ",
+                                               ": nic link is ",
+                                               ": link down",
+                                               "gained carrier",
+                                               "lost carrier",
+                                               "linux version ",
+                                               "link status definitely"};
 
 }  // namespace
 
@@ -137,6 +153,9 @@ std::shared_ptr<const ReaderPlan> MakeReaderPlan(const std::vector<SignLine>& li
   for (size_t i = 0; i < std::size(kMarkers); ++i) add(kMarkers[i].anchor, Owner::kMarker, i);
   for (size_t i = 0; i < std::size(kInside); ++i) add(kInside[i].anchor, Owner::kInside, i);
   for (const std::string_view anchor : kKernelAnchors) add(anchor, Owner::kKernel, 0);
+  add("\", line ", Owner::kFrame, 0);
+  add("exception ignored in", Owner::kCaught, 0);
+  add("--- logging error ---", Owner::kCaught, 0);
   plan->scanner = std::make_unique<Scanner>(anchors);
   return plan;
 }

@@ -9,18 +9,25 @@
 #include "diagnose/decode.h"
 #include "diagnose/document_lines.h"
 #include "diagnose/kernel_lines.h"
+#include "diagnose/last_line.h"
+#include "diagnose/line_damage.h"
 #include "diagnose/plan.h"
 #include "diagnose/section.h"
 #include "diagnose/speaker.h"
+#include "diagnose/traceback.h"
 #include "probes/train_log/train_log.h"
 
 namespace muster::diagnose {
 
 namespace {
 
-constexpr size_t kLongestLine = 4u << 20;             // a longer one is read in pieces
-constexpr std::string_view kHealthy = "ok.";          // signs that say that something went well
-constexpr std::string_view kUnread = "unread.error";  // matched only where nothing else does
+constexpr size_t kLongestLine = 4u << 20;  // a longer one is read in pieces
+constexpr size_t kTailBytes = 8192;
+constexpr std::string_view kHealthy = "ok.";  // signs that say that something went well
+constexpr std::string_view kAnyComplaint = "unread.error", kAnyException = "unread.exception",
+                           kAnyOfNccl = "unread.nccl";
+constexpr std::string_view kUnread = "unread.";  // matched only where nothing else does
+constexpr std::string_view kBare = "bare.";      // matched only outside of tools' outputs
 
 int RankOf(const Fact& fact) {
   const auto rank = ParseInt(fact.Get("rank"));
@@ -38,37 +45,20 @@ std::string GroupIn(std::string_view line) {
   return "";
 }
 
-// ": 7", ":....65535", "[ 812.3] : GPU has": what stood before the colon is gone.
-bool LostItsKey(std::string_view line) {
-  size_t at = line.find_first_not_of(" \t");
-  if (at == std::string_view::npos) return false;
-  if (Contains(line, "kernel: : ")) return true;
-  if (line[at] == '[') {  // a time, as the kernel and dmesg -T print it
-    const size_t end = line.find(']', at);
-    if (end == std::string_view::npos || end + 2 >= line.size() || end == at + 1) return false;
-    if (line[end - 1] < '0' || line[end - 1] > '9') return false;
-    at = end + 2;
-  }
-  return line[at] == ':' && at + 1 < line.size() &&
-         std::string_view(" \t.").find(line[at + 1]) != std::string_view::npos;
-}
-
-// "}," or "\"Health\": \"OK\"," where no document is open: its beginning was lost or moved.
-bool PieceOfJson(std::string_view line) {
-  const std::string_view text = Trim(line);
-  if (text == "}" || text == "]" || text == "}," || text == "],") return true;
-  return text.starts_with('"') && Contains(text, "\": ");
-}
-
-// Do two lines stand in one table? Rows above the heading mean that lines changed places.
-bool SameShape(std::string_view heading, std::string_view line) {
-  if (line.empty() || line.find_first_of("#$") != std::string_view::npos) return false;
-  if (line[0] == '|') return heading[0] == '|';  // of a drawn table
-  const auto cells = [](std::string_view text) {
-    const auto commas = Split(text, ',').size();
-    return commas > 1 ? commas : SplitBlank(text).size();
-  };
-  return cells(heading) == cells(line);
+// "H100", "HBM3", "SXM5", "v1.30": products and versions have letters and digits too.
+bool NamesNoHost(std::string_view word) {
+  static constexpr std::string_view kProducts[] = {
+      "hbm", "sxm", "nvidia", "tesla", "cuda", "nccl", "ubuntu", "mi2", "mi3", "pcie", "ddr"};
+  const std::string lower = ToLower(word);
+  if (std::any_of(std::begin(kProducts), std::end(kProducts),
+                  [&](std::string_view p) { return lower.starts_with(p); }))
+    return true;
+  const size_t digit = lower.find_first_of("0123456789");
+  const size_t letters = std::min(digit, lower.size());
+  // "h100", "a100", "gb200", "rtx4090", "v1.30"
+  static constexpr std::string_view kModels[] = {"h", "a", "b", "gb", "gh", "l", "v", "t", "rtx"};
+  return std::find(std::begin(kModels), std::end(kModels), lower.substr(0, letters)) !=
+         std::end(kModels);
 }
 
 // The host that a heading or a prompt names: "== node001 ==", "root@node001:~# ", "--- node-7 ---".
@@ -76,14 +66,17 @@ std::string HeadingHost(std::string_view line) {
   if (const size_t at = line.find('@'); at != std::string_view::npos && at < 24 &&
                                         line.find_first_of("#$") != std::string_view::npos) {
     const std::string_view rest = line.substr(at + 1);
-    return std::string(rest.substr(0, rest.find_first_of(":~ ]")));
+    const std::string_view host = rest.substr(0, rest.find_first_of(":~ ]#$"));
+    return host == "localhost" ? "" : std::string(host);
   }
   if (line.size() > 80 || line.size() < 4) return "";
   const char c = line[0];
   if ((c != '=' && c != '-' && c != '#') || line[1] != c) return "";
   std::string found;
+  size_t words = 0;
   for (const std::string_view word : SplitBlank(line)) {
     if (word.find_first_not_of("=-#") == std::string_view::npos) continue;
+    if (++words > 3 || NamesNoHost(word)) return "";  // a title, not a name
     const bool digit =
         std::any_of(word.begin(), word.end(), [](char d) { return d >= '0' && d <= '9'; });
     const bool name = std::all_of(word.begin(), word.end(), [](char d) {
@@ -126,14 +119,17 @@ struct Reader::State {
   bool noise = false;            // a line of this file is no UTF-8 text
   size_t noise_line = 0;
   std::string carry;
+  std::string tail;  // the last bytes before the carry, for judging a last line without its end
   std::string plain, folded;  // reused
   std::string previous;       // the line before, where it is short enough for a row of a table
   std::vector<uint32_t> hits;
+  std::vector<const SignLine*> unread;
 
   const SectionKind* kind = nullptr;
   Section section;
 
   DocumentLines document;
+  Tracebacks tracebacks;
 };
 
 Reader::Reader(const Knowledge& knowledge) : s_(std::make_unique<State>(knowledge)) {}
@@ -148,6 +144,7 @@ void Reader::Begin(std::string file) {
   s.number = 0;
   s.known_here = false;
   s.carry.clear();
+  s.tail.clear();
   s.noise = false;
   ++s.evidence.files;
 }
@@ -186,6 +183,7 @@ void Reader::Feed(std::string_view bytes) {
     const void* end = std::memchr(bytes.data() + at, '\n', bytes.size() - at);
     if (end == nullptr) {
       s.carry.assign(bytes.substr(at));
+      s.tail.assign(bytes.substr(at - std::min(at, kTailBytes), std::min(at, kTailBytes)));
       return;
     }
     const size_t stop = static_cast<size_t>(static_cast<const char*>(end) - bytes.data());
@@ -200,12 +198,13 @@ void Reader::End() {
   if (!s.carry.empty()) {
     const std::string rest = std::move(s.carry);
     s.carry.clear();
-    cut = true;
+    cut = !IsWholeLine(rest, s.tail);
     s.Line(rest);
   }
   s.CloseSection(cut);
   const bool open = s.document.open();
   s.CloseDocument(true);
+  s.tracebacks.End(s.evidence.facts);
   // A last line without its end may have lost what it was about to say. A closed document is whole.
   if (((cut && !s.closed_document) || open) && s.known_here)
     s.evidence.facts.Add({"damage",
@@ -230,6 +229,8 @@ void Reader::End() {
 void Reader::State::Line(std::string_view line) {
   ++number;
   if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+  if (line.starts_with("> ")) line.remove_prefix(2);  // quoted in a message
+  if (line.starts_with("```")) line = {};             // a fence around what was pasted
   if (has_escape && std::memchr(line.data(), '\x1b', line.size()) != nullptr) {
     plain = train_log::StripAnsi(line);
     line = plain;
@@ -327,9 +328,10 @@ void Reader::State::Hits(std::string_view line) {
   if (line[0] == '=' || line[0] == '-' || line[0] == '#' || line.find('@') < 24) {
     if (std::string host = HeadingHost(line); !host.empty()) heading_host = std::move(host);
   }
+  if (tracebacks.open() && tracebacks.Line(line, {file, number}, evidence.facts)) return;
   if (hits.empty()) return;
   bool folded_ready = false, kernel_done = false, known = false;
-  const SignLine* unread = nullptr;
+  unread.clear();
   // Sections first: a heading names what follows.
   for (const uint32_t hit : hits) {
     const AnchorUse& use = plan.uses[hit];
@@ -353,8 +355,9 @@ void Reader::State::Hits(std::string_view line) {
       case Owner::kPattern:
         if (!folded_ready) FoldInto(line, folded);
         folded_ready = true;
-        if (knowledge.lines[use.index].id == kUnread) {
-          unread = &knowledge.lines[use.index];
+        if (kind != nullptr && knowledge.lines[use.index].id.starts_with(kBare)) break;
+        if (knowledge.lines[use.index].id.starts_with(kUnread)) {
+          unread.push_back(&knowledge.lines[use.index]);
         } else if (Match(knowledge.lines[use.index], line)) {
           known = true;
         }
@@ -368,7 +371,8 @@ void Reader::State::Hits(std::string_view line) {
       case Owner::kKernel:
         if (kernel_done) break;
         kernel_done = true;
-        if (ReadKernelLine(line, file, number, evidence.facts)) {
+        if (ReadKernelLine(line, file, number, evidence.facts) ||
+            ReadLinkLine(line, file, number, evidence.facts)) {
           Know("kernel log");
           known = true;
         } else if (Contains(line, "NVRM: Xid") || Contains(line, "SXid")) {
@@ -376,11 +380,26 @@ void Reader::State::Hits(std::string_view line) {
                     "an Xid that cannot be read");
         }
         break;
+      case Owner::kFrame:
+        tracebacks.Frame(line, {file, number});
+        break;
+      case Owner::kCaught:
+        tracebacks.Caught();
+        break;
       case Owner::kSection:
         break;
     }
   }
-  if (unread != nullptr && !known && kind == nullptr) (void)Match(*unread, line);
+  if (known || kind != nullptr) return;
+  // Who complains says more than that something was raised, and that more than that it complains.
+  const auto rank = [](const SignLine* sign) {
+    if (sign->id == kAnyComplaint) return 2;
+    return sign->id == kAnyException || sign->id == kAnyOfNccl ? 1 : 0;
+  };
+  std::stable_sort(unread.begin(), unread.end(),
+                   [&](const SignLine* a, const SignLine* b) { return rank(a) < rank(b); });
+  for (const SignLine* sign : unread)
+    if (Match(*sign, line)) return;
 }
 
 void Reader::State::Marked(const Marker& marker, std::string_view line) {
@@ -436,6 +455,7 @@ Evidence Reader::Snapshot() const {
   for (const Fact* f : evidence.facts.Of("torch.world_size"))
     if (const auto n = ParseInt(f->Get("value")); n.ok()) world = static_cast<int>(*n);
   AddCounterFacts(evidence.facts);
+  AddLinkFacts(evidence.facts);
   evidence.job.AddFacts(evidence.facts);
   s_->hang.AddFacts(evidence.facts, world);
   return evidence;

@@ -23,6 +23,18 @@ using infiniband::CounterSet;
 bool Indented(std::string_view line) { return line.empty() || line[0] == ' ' || line[0] == '\t'; }
 std::string Or(const std::optional<std::string>& text) { return text.value_or(""); }
 
+bool RdmaLink(std::string_view line) {
+  const auto words = SplitBlank(line);
+  if (words.size() < 4) return false;
+  const bool named = words[0] == "link" || (words[0].ends_with(':') && Contains(words[0], "/"));
+  return named && Contains(words[1], "/") && Contains(line, "state ");
+}
+
+// A row of ibqueryerrors, which needs no heading to be understood.
+bool QueryErrorsRow(std::string_view line) {
+  return Trim(line).starts_with("GUID 0x") && Contains(line, " port ") && Contains(line, " == ");
+}
+
 // ---- ibstat, ibstatus, ibv_devinfo ----
 
 void AddPort(const Section& s, FactStore& facts, const infiniband::PortStatus& port) {
@@ -73,6 +85,31 @@ void ReadIbstat(const Section& s, FactStore& facts) {
   if (ibstat.ports.empty()) AddDamage(s, facts, "ibstat lists no port");
   if (Headings(s, "Port ") - Headings(s, "Port GUID:") != ibstat.ports.size())
     AddDamage(s, facts, "ibstat: a port's heading cannot be read");
+}
+
+bool PortBlock(std::string_view line) {
+  const std::string_view text = Trim(line);
+  return text == "Port 1:" || text == "Port 2:";
+}
+
+// A port of ibstat that was pasted without its device.
+void ReadPortBlock(const Section& s, FactStore& facts) {
+  const auto value = [&](std::string_view key) {
+    for (const std::string_view line : Lines(s.text))
+      if (Trim(line).starts_with(key)) return std::string(Trim(Trim(line).substr(key.size())));
+    return std::string();
+  };
+  const std::string state = value("State:"), physical = value("Physical state:");
+  AddDamage(s, facts, "ibstat: a port without its device");
+  if (state.empty() || physical.empty()) return;
+  const std::string layer = value("Link layer:");
+  facts.Add(s.Make("hca.port",
+                   {{"port", std::string(Trim(s.text).substr(5, 1))},
+                    {"state", state},
+                    {"physical", physical},
+                    {"layer", layer.empty() ? "InfiniBand" : layer}},
+                   s.Where("State:"),
+                   fmt::format("State: {}, physical state: {}", state, physical)));
 }
 
 void ReadIbstatus(const Section& s, FactStore& facts) {
@@ -127,6 +164,50 @@ void ReadDevinfo(const Section& s, FactStore& facts) {
   }
   flush();
   if (!any) AddDamage(s, facts, "ibv_devinfo gives no port state");
+}
+
+// ---- rdma link ----
+
+// "link mlx5_1/1 subnet_prefix fe80:.. lid 65535 sm_lid 0 lmc 0 state DOWN physical_state
+// DISABLED"; older versions number the device before its name: "1/1: mlx5_0/1: subnet_prefix ...".
+void ReadRdmaLinks(const Section& s, FactStore& facts) {
+  static constexpr std::pair<std::string_view, std::string_view> kStates[] = {
+      {"ACTIVE", "Active"}, {"DOWN", "Down"}, {"INIT", "Initializing"}, {"ARMED", "Armed"}};
+  static constexpr std::pair<std::string_view, std::string_view> kPhysical[] = {
+      {"LINK_UP", "LinkUp"}, {"DISABLED", "Disabled"}, {"POLLING", "Polling"}};
+  const auto named = [](const auto& names, std::string_view word) {
+    for (const auto& [from, to] : names)
+      if (from == word) return std::string(to);
+    return std::string(word);
+  };
+  size_t rows = 0;
+  for (const std::string_view line : Lines(s.text)) {
+    const auto words = SplitBlank(line);
+    if (words.size() < 4 || !RdmaLink(line)) continue;
+    std::string_view device = words[1];
+    if (device.ends_with(':')) device.remove_suffix(1);
+    const size_t slash = device.find('/');
+    std::string state, physical;
+    bool infiniband = false;
+    for (size_t i = 2; i + 1 < words.size(); ++i) {
+      if (words[i] == "state") state = named(kStates, words[i + 1]);
+      if (words[i] == "physical_state") physical = named(kPhysical, words[i + 1]);
+      infiniband = infiniband || words[i] == "lid" || words[i] == "subnet_prefix";
+    }
+    if (state.empty()) {
+      AddDamage(s, facts, "rdma link: a port without its state");
+      continue;
+    }
+    ++rows;
+    facts.Add(s.Make("hca.port",
+                     {{"device", std::string(device.substr(0, slash))},
+                      {"port", std::string(device.substr(slash + 1))},
+                      {"state", state},
+                      {"physical", physical},
+                      {"layer", infiniband ? "InfiniBand" : "Ethernet"}},
+                     s.Where(line), line));
+  }
+  if (rows == 0) AddDamage(s, facts, "rdma link lists no port");
 }
 
 // ---- iblinkinfo ----
@@ -218,13 +299,49 @@ void AddSet(const Section& s, FactStore& facts, const std::string& device, int p
                 set.wide[i] ? 0 : static_cast<int64_t>(table[i].bits), line);
 }
 
+// "GUID 0x1070fd03 port ALL: [LinkDownedCounter == 25 (25.000)] [PortXmitDiscards == 3]" by itself.
+void ReadErrorsRow(const Section& s, FactStore& facts, std::string_view line) {
+  const std::string_view text = Trim(line);
+  const size_t port_at = text.find(" port "), colon = text.find(':', port_at);
+  if (colon == std::string_view::npos)
+    return AddDamage(s, facts, "ibqueryerrors: a row without its port");
+  const std::string device(text.substr(0, port_at));
+  const std::string port(text.substr(port_at + 6, colon - port_at - 6));
+  for (const std::string_view item : Split(text.substr(colon), '[')) {
+    const size_t equal = item.find(" == ");
+    if (equal == std::string_view::npos) continue;
+    const std::string_view number = item.substr(equal + 4, item.find_first_of(" ]", equal + 4));
+    const auto value = ParseInt(number.substr(0, number.find_first_of(" ]")));
+    const infiniband::CounterName* name = infiniband::FindCounter(item.substr(0, equal));
+    if (!value.ok())
+      AddDamage(s, facts, "ibqueryerrors: a counter that is no number");
+    else if (name != nullptr)
+      facts.Add(s.Make("counter.sample",
+                       {{"device", device},
+                        {"port", port},
+                        {"name", std::string(name->now)},
+                        {"value", std::to_string(*value)},
+                        {"max", std::to_string(static_cast<int64_t>(name->bits))},
+                        {"sample", fmt::format("{}:{}", s.file, s.first_line)}},
+                       s.Where(text), line));
+  }
+}
+
 void ReadQueryErrors(const Section& s, FactStore& facts) {
+  if (QueryErrorsRow(std::string_view(s.text).substr(0, s.text.find('\n')))) {
+    for (const std::string_view line : Lines(s.text))
+      if (QueryErrorsRow(line)) ReadErrorsRow(s, facts, line);
+    return;
+  }
   const auto errors = infiniband::ParseIbqueryerrors(s.text);
+  for (const std::string_view line : Lines(s.text))  // the sum of a switch
+    if (QueryErrorsRow(line) && Contains(line, " port ALL")) ReadErrorsRow(s, facts, line);
   for (const auto& port : errors.ports)
     AddSet(s, facts, port.device, port.port, port.counters, port.excerpt);
   const auto lines = Lines(s.text);
-  const auto said = std::count_if(lines.begin(), lines.end(),
-                                  [](std::string_view line) { return Contains(line, " == "); });
+  const auto said = std::count_if(lines.begin(), lines.end(), [](std::string_view line) {
+    return Contains(line, " == ") && !Contains(line, " port ALL") && !Contains(line, " port 0:");
+  });
   if (static_cast<size_t>(said) != errors.ports.size())
     AddDamage(s, facts, "ibqueryerrors: a port's line cannot be read");
 }
@@ -259,6 +376,8 @@ constexpr std::array kFabric = {
                   return Indented(l) || l.starts_with("CA '") || l.starts_with("ibpanic");
                 },
                 ReadIbstat},
+    SectionKind{"ibstat", "port 1:", PortBlock, Indented, ReadPortBlock},
+    SectionKind{"ibstat", "port 2:", PortBlock, Indented, ReadPortBlock},
     SectionKind{
         "ibstatus", "infiniband device '",
         [](std::string_view l) { return l.starts_with("Infiniband device '"); },
@@ -290,6 +409,14 @@ constexpr std::array kFabric = {
                   return Indented(l) || l.starts_with("Errors for ") || l.starts_with("##");
                 },
                 ReadQueryErrors},
+    SectionKind{"ibqueryerrors", " == ", QueryErrorsRow,
+                [](std::string_view l) {
+                  return Indented(l) || QueryErrorsRow(l) || l.starts_with("Errors for ") ||
+                         l.starts_with("##");
+                },
+                ReadQueryErrors},
+    SectionKind{"rdma link", "physical_state ", RdmaLink,
+                [](std::string_view l) { return RdmaLink(l); }, ReadRdmaLinks},
     SectionKind{"perfquery",
                 " counters:", [](std::string_view l) { return l.starts_with("# Port"); },
                 [](std::string_view l) { return Contains(l, ":..") || l.starts_with("# Port"); },

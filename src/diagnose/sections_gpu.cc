@@ -20,6 +20,16 @@ namespace muster::diagnose {
 
 namespace {
 
+// A block of "nvidia-smi -q" that was pasted without its GPU.
+bool SmiBlock(std::string_view line) {
+  static constexpr std::string_view kBlocks[] = {"Remapped Rows",           "ECC Errors",
+                                                 "Retired Pages",           "Clocks Event Reasons",
+                                                 "Clocks Throttle Reasons", "Fabric"};
+  const std::string_view text = Trim(line);
+  return std::find(std::begin(kBlocks), std::end(kBlocks), text) != std::end(kBlocks) ||
+         text.starts_with("Remapping Failure Occurred  ");
+}
+
 bool IndentedLine(std::string_view line) {
   return line.empty() || line[0] == ' ' || line[0] == '\t';
 }
@@ -31,7 +41,7 @@ struct SmiKey {
 };
 constexpr std::array kSmiKeys = {
     SmiKey{"Remapped Rows/Pending", "gpu.remap_pending"},
-    SmiKey{"Remapped Rows/Remapping Failure Occurred", "gpu.remap_failed"},
+    SmiKey{"Remapping Failure Occurred", "gpu.remap_failed"},
     SmiKey{"Retired Pages/Pending Page Blacklist", "gpu.retired_pending"},
     SmiKey{"Volatile/DRAM Uncorrectable", "gpu.ecc_uncorrected"},
     SmiKey{"Volatile/SRAM Uncorrectable", "gpu.ecc_uncorrected"},
@@ -267,8 +277,19 @@ void ReadTopoText(const Section& s, FactStore& facts) {
                        fmt::format("{} reaches no GPU by NVLink; {} others do", name, with)));
 }
 
+// "Link 3: <inactive>", "Link 3: 25.781 GB/s".
+bool NvlinkRow(std::string_view line) {
+  const auto words = SplitBlank(line);
+  return words.size() >= 3 && words[0] == "Link" && words[1].ends_with(':') &&
+         ParseInt(words[1].substr(0, words[1].size() - 1)).ok() &&
+         (words[2] == "<inactive>" || words.back() == "GB/s");
+}
+
+constexpr std::string_view kSoldered[] = {"SXM", "HBM3", "H200", "B200", "B300"};
+
 void ReadNvlinkText(const Section& s, FactStore& facts) {
   std::string gpu;
+  std::string_view model;  // the line that names it
   size_t offset = 0;
   std::map<std::string, int> active, listed;
   for (const std::string_view line : Split(s.text, '\n')) {
@@ -278,6 +299,15 @@ void ReadNvlinkText(const Section& s, FactStore& facts) {
     if (words.size() >= 2 && words[0] == "GPU") {
       gpu = words[1].substr(0, words[1].find(':'));
       listed.try_emplace(gpu, 0);
+      model = line;
+    } else if (line.starts_with("NVML: ") && Contains(line, "all links are in")) {
+      // Where NVLink is soldered this is a fault; a card of the PCIe form may have no bridge.
+      ++listed[gpu];
+      const bool soldered = !Contains(model, "PCIe") && !Contains(model, " NVL") &&
+                            std::any_of(std::begin(kSoldered), std::end(kSoldered),
+                                        [&](std::string_view m) { return Contains(model, m); });
+      facts.Add(s.Make(soldered ? "nvlink.inactive" : "nvlink.all_inactive", {{"gpu", gpu}},
+                       s.At(at), line));
     } else if (words.size() >= 3 && words[0] == "Link") {
       ++listed[gpu];
       const std::string link(words[1].substr(0, words[1].find(':')));
@@ -308,10 +338,17 @@ void ReadNvlinkText(const Section& s, FactStore& facts) {
   for (const std::string_view line : Lines(s.text))
     if (line.starts_with("GPU ") ? !line.ends_with(")") : line.starts_with("G"))
       AddDamage(s, facts, "nvlink: a heading cannot be read");
-  int most = 0;
+  int most = 0, longest = 0;
   for (const auto& [g, count] : active) most = std::max(most, count);
+  for (const auto& [g, count] : listed) longest = std::max(longest, count);
+  // The tool lists every link of a GPU, active or not: a shorter list was cut.
   for (const auto& [g, count] : listed)
-    if (active.contains(g) && active[g] < most)
+    if (count > 0 && count < longest)
+      AddDamage(s, facts,
+                fmt::format("nvlink: GPU {} lists {} links, others {}: the list is cut", g, count,
+                            longest));
+  for (const auto& [g, count] : listed)
+    if (count == longest && active.contains(g) && active[g] < most)
       facts.Add(
           s.Make("nvlink.fewer",
                  {{"gpu", g}, {"value", std::to_string(active[g])}, {"max", std::to_string(most)}},
@@ -319,6 +356,12 @@ void ReadNvlinkText(const Section& s, FactStore& facts) {
 }
 
 // ---- dcgmi diag, text ----
+
+// "| GPU Memory   | Fail - GPU: 0   |", from the middle of a table.
+bool DiagRow(std::string_view line) {
+  const auto cells = Split(line, '|');
+  return cells.size() == 4 && Trim(cells[0]).empty() && StartsWith(Trim(cells[2]), "Fail");
+}
 
 void ReadDiagText(const Section& s, FactStore& facts) {
   std::string test;
@@ -368,10 +411,27 @@ constexpr std::array kGpu = {
                          l.starts_with("Attached GPUs");
                 },
                 ReadSmiQuery},
+    SectionKind{"nvidia-smi -q", "remapped rows", SmiBlock, IndentedLine, ReadSmiQuery},
+    SectionKind{"nvidia-smi -q", "remapping failure occurred ", SmiBlock, IndentedLine,
+                ReadSmiQuery},
+    SectionKind{"nvidia-smi -q", "ecc errors", SmiBlock, IndentedLine, ReadSmiQuery},
+    SectionKind{"nvidia-smi -q", "retired pages", SmiBlock, IndentedLine, ReadSmiQuery},
+    SectionKind{"nvidia-smi -q", "clocks event reasons", SmiBlock, IndentedLine, ReadSmiQuery},
+    SectionKind{"nvidia-smi -q", "clocks throttle reasons", SmiBlock, IndentedLine, ReadSmiQuery},
     SectionKind{
         "nvidia-smi", "| nvidia-smi", [](std::string_view) { return true; },
         [](std::string_view l) { return l.empty() || l[0] == '|' || l[0] == '+' || l[0] == ' '; },
         ReadSmiTable, true},
+    SectionKind{
+        // rows that were pasted without their heading
+        "nvidia-smi", "| 0000",
+        [](std::string_view l) {
+          const auto cells = Split(l, '|');
+          return cells.size() >= 4 && SplitBlank(cells[1]).size() >= 2 &&
+                 ParseInt(SplitBlank(cells[1])[0]).ok() && Contains(cells[2], ":");
+        },
+        [](std::string_view l) { return l.empty() || l[0] == '|' || l[0] == '+' || l[0] == ' '; },
+        ReadSmiTable},
     SectionKind{"nvidia-smi csv", "pci.bus_id",
                 [](std::string_view l) { return Contains(l, ", ") && !Contains(l, "--"); },
                 [](std::string_view l) { return Contains(l, ", "); }, ReadSmiCsv, true},
@@ -385,10 +445,19 @@ constexpr std::array kGpu = {
                          l.starts_with("mlx") || l.starts_with("Legend");
                 },
                 ReadTopoText},
-    SectionKind{"nvidia-smi nvlink", "(uuid: gpu-",
-                [](std::string_view l) { return l.starts_with("GPU "); },
-                [](std::string_view l) { return IndentedLine(l) || l.starts_with("G"); },
+    SectionKind{"nvidia-smi nvlink",
+                "(uuid: ", [](std::string_view l) { return l.starts_with("GPU "); },
+                [](std::string_view l) {
+                  return IndentedLine(l) || l.starts_with("G") || l.starts_with("NVML: ");
+                },
                 ReadNvlinkText},
+    SectionKind{"nvidia-smi nvlink", ": <inactive>", NvlinkRow,
+                [](std::string_view l) { return IndentedLine(l) || NvlinkRow(l); }, ReadNvlinkText},
+    SectionKind{"nvidia-smi nvlink", "gb/s", NvlinkRow,
+                [](std::string_view l) { return IndentedLine(l) || NvlinkRow(l); }, ReadNvlinkText},
+    SectionKind{"dcgmi diag", "| fail", DiagRow,
+                [](std::string_view l) { return !l.empty() && (l[0] == '|' || l[0] == '+'); },
+                ReadDiagText},
     SectionKind{"dcgmi diag", "| diagnostic ",
                 [](std::string_view l) { return Contains(l, "Result"); },
                 [](std::string_view l) { return !l.empty() && (l[0] == '|' || l[0] == '+'); },

@@ -1,6 +1,7 @@
 // Tables of kubectl and Slurm. What they say in words (reasons, messages) is matched line by line
 // by the catalogue; here is what needs the columns: a gang that is half placed, nodes that are
 // away.
+#include <algorithm>
 #include <array>
 #include <map>
 
@@ -45,11 +46,19 @@ std::string GangOf(std::string_view pod) {
   return std::string(dash == std::string_view::npos ? pod : pod.substr(0, dash));
 }
 
+// "14h", "2d3h", "10m": longer than a scheduler takes; "42s", "3m12s" are not.
+bool IsLong(std::string_view age) {
+  if (age.find_first_of("dhy") != std::string_view::npos) return true;
+  const auto minutes = ParseInt(age.substr(0, age.find('m')));
+  return age.find('m') != std::string_view::npos && minutes.ok() && *minutes >= 10;
+}
+
 void ReadPods(const Section& s, FactStore& facts) {
   const auto lines = Lines(s.text);
   const Columns columns = HeadsOf(lines.front());
   struct Gang {
     int running = 0, pending = 0, failed = 0, done = 0;
+    bool long_pending = false;
     std::string line;
   };
   std::map<std::string, Gang> gangs;
@@ -68,6 +77,9 @@ void ReadPods(const Section& s, FactStore& facts) {
     if (status == "Pending" || status == "ContainerCreating" || StartsWith(status, "Init:")) {
       ++gang.pending;
       gang.line = line;
+      gang.long_pending =
+          gang.long_pending || (status == "Pending" && IsLong(columns.Cell(line, "AGE")));
+      facts.Add(s.Make("pod.waits", {{"pod", name}}, at, line));
     }
     facts.Add(
         s.Make("pod.status",
@@ -82,7 +94,7 @@ void ReadPods(const Section& s, FactStore& facts) {
                         {"running", std::to_string(gang.running)},
                         {"pending", std::to_string(gang.pending)}},
                        s.Where(gang.line), gang.line));
-    else if (gang.pending > 1)
+    else if (gang.pending > 1 || gang.long_pending)
       facts.Add(s.Make("pod.gang_pending",
                        {{"gang", name}, {"pending", std::to_string(gang.pending)}},
                        s.Where(gang.line), gang.line));
@@ -100,6 +112,32 @@ void ReadNodes(const Section& s, FactStore& facts) {
                      s.Where(line), line));
   }
   if (rows == 0) AddDamage(s, facts, "a table without rows");
+}
+
+// A daemon set, deployment or stateful set of which not all pods are ready.
+void ReadDaemonSets(const Section& s, FactStore& facts) {
+  const auto lines = Lines(s.text);
+  const auto heads = SplitBlank(lines.front());
+  const auto column = [&](std::string_view name) {
+    return static_cast<size_t>(std::find(heads.begin(), heads.end(), name) - heads.begin());
+  };
+  const size_t name = column("NAME"), desired = column("DESIRED"), ready = column("READY");
+  if (lines.size() < 2) AddDamage(s, facts, "a table without rows");
+  const size_t widest = std::max({name, desired, ready});
+  if (widest == heads.size()) return AddDamage(s, facts, "a table without one of its columns");
+  for (size_t n = 1; n < lines.size(); ++n) {
+    const auto words = SplitBlank(lines[n]);
+    if (words.size() <= widest) continue;
+    const auto wanted = ParseInt(words[desired]), have = ParseInt(words[ready]);
+    if (!wanted.ok() || !have.ok())
+      AddDamage(s, facts, "kubectl get daemonsets: a row that cannot be read");
+    else if (*have < *wanted)
+      facts.Add(s.Make("kube.set_unready",
+                       {{"what", std::string(words[name])},
+                        {"ready", std::to_string(*have)},
+                        {"desired", std::to_string(*wanted)}},
+                       {s.file, s.first_line + n}, lines[n]));
+  }
 }
 
 std::string ValueOf(std::string_view text, std::string_view key) {
@@ -163,10 +201,10 @@ void ReadSinfo(const Section& s, FactStore& facts) {
                         {"state", std::string(words[static_cast<size_t>(state)])},
                         {"reason", columns.Cell(lines[n], "REASON")}},
                        at, lines[n]));
-    else if (heads.front() == "REASON" && words.size() >= 4 &&
-             words[words.size() - 2].find('T') != std::string_view::npos)
+    else if (state < 0 && nodes >= 0 && index_of("REASON") >= 0 && words.size() >= 2)
+      // sinfo -R and --list-reasons: these nodes are out, whichever columns were asked for.
       facts.Add(s.Make("slurm.node",
-                       {{"host", std::string(words.back())},
+                       {{"host", columns.Cell(lines[n], "NODELIST")},
                         {"state", "DRAIN"},
                         {"reason", columns.Cell(lines[n], "REASON")}},
                        at, lines[n]));
@@ -186,6 +224,11 @@ constexpr std::array kScheduler = {
                   return l.starts_with("NAME") && Contains(l, "STATUS") && Contains(l, "VERSION");
                 },
                 NotBlank, ReadNodes, true},
+    SectionKind{"kubectl get daemonsets", "desired",
+                [](std::string_view l) {
+                  return Contains(l, "NAME") && Contains(l, "CURRENT") && Contains(l, "READY");
+                },
+                NotBlank, ReadDaemonSets, true},
     SectionKind{"scontrol show node",
                 "nodename=", [](std::string_view l) { return l.starts_with("NodeName="); },
                 [](std::string_view l) {
