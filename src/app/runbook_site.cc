@@ -47,7 +47,8 @@ Result<std::vector<std::string>> ListRunbookRuns(Files& files, const RunbookPath
     return infos.error().code == Code::kNotFound ? Result<std::vector<std::string>>(runs)
                                                  : Fail(infos.error());
   for (const FileInfo& info : *infos) {
-    if (info.is_directory) runs.push_back(info.name);
+    // Beside the runs lies what proofs asked by hand saw.
+    if (info.is_directory && info.name != "by-hand") runs.push_back(info.name);
   }
   std::sort(runs.begin(), runs.end());
   return runs;

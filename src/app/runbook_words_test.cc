@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "app/runbooks.h"
+#include "app/testing/ask_first.h"
 #include "app/testing/lab_site.h"
 #include "base/digest.h"
 #include "base/strings.h"
@@ -14,37 +15,9 @@ namespace {
 using ::testing::HasSubstr;
 using Kind = engine::Requests::Request::Kind;
 
-constexpr const char* kOwn = R"(id: S1
-slug: ask-first
-title: "Restart after a word"
-family: own
-on: node
-source: "the site"
-trigger:
-  kind: manual
-  means: "a person wants it"
-prechecks:
-  - id: rack-is-cool
-    attest: "is the rack's door open and the air cool?"
-steps:
-  - id: restart
-    act: service_restart
-    with: {unit: nvidia-dcgm}
-    timeout: 1m
-    verify:
-      - id: panel-is-green
-        attest: "does the panel show green?"
-    irreversible: "a restart cannot be taken back"
-rollback:
-  how: stay
-  why: "nothing to take back"
-blast:
-  waves: ["1"]
-)";
-
 class RunbookWords : public ::testing::Test {
  protected:
-  RunbookWords() { lab_.files.Put("/site/runbooks/s1.yaml", kOwn); }
+  RunbookWords() { lab_.files.Put("/site/runbooks/s1.yaml", kAskFirst); }
   SiteContext Site() { return std::move(*lab_.Open()); }
   Result<Plan> Make(const std::string& id, const std::map<std::string, std::string>& inputs = {}) {
     SiteContext site = Site();

@@ -324,6 +324,16 @@ std::string Newest(Files& files, const RunbookPaths& paths, const std::vector<st
   return newest;
 }
 
+Result<RunbookRun> ReadView(Files& files, const RunbookPaths& paths, const std::string& run) {
+  RunbookRun view;
+  view.run = run;
+  TRY(view.stored, engine::ReadRun(files, paths.Journal(view.run)));
+  if (!view.stored.state.opened)
+    return Fail(Code::kNotFound, fmt::format("run {} never began: nothing was done", view.run));
+  TRY(view.plan, ReadPlan(view.stored.state.plan_text, paths.Journal(view.run)));
+  return view;
+}
+
 }  // namespace
 
 Result<RunbookRun> ViewRun(Files& files, const SitePaths& site, const std::string& name) {
@@ -338,20 +348,15 @@ Result<RunbookRun> ViewRun(Files& files, const SitePaths& site, const std::strin
     return Fail(Code::kNotFound,
                 fit.empty() ? fmt::format("there is no runbook run {}", Printable(name))
                             : fmt::format("{} runs begin with {}", fit.size(), Printable(name)));
-  RunbookRun view;
-  view.run = fit.front();
-  TRY(view.stored, engine::ReadRun(files, paths.Journal(view.run)));
-  if (!view.stored.state.opened)
-    return Fail(Code::kNotFound, fmt::format("run {} never began: nothing was done", view.run));
-  TRY(view.plan, ReadPlan(view.stored.state.plan_text, paths.Journal(view.run)));
-  return view;
+  return ReadView(files, paths, fit.front());
 }
 
 Result<std::vector<RunbookRun>> ViewRuns(Files& files, const SitePaths& site) {
-  TRY(const auto runs, ListRunbookRuns(files, RunbookPaths(site)));
+  const RunbookPaths paths(site);
+  TRY(const auto runs, ListRunbookRuns(files, paths));
   std::vector<RunbookRun> views;
   for (const std::string& run : runs) {
-    auto view = ViewRun(files, site, run);
+    auto view = ReadView(files, paths, run);
     if (!view.ok() && view.error().code == Code::kNotFound) continue;
     if (!view.ok()) return Fail(view.error());
     views.push_back(std::move(*view));

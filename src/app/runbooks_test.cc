@@ -237,6 +237,7 @@ TEST_F(RunbooksTest, TheTicketOfAParkedGpuSaysWhatAVendorAsks) {
   EXPECT_TRUE(tickets[0].replace) << tickets[0].advice;
   const std::string text = TicketText(tickets[0]);
   for (const char* part : {"gpu.serial", "gpu.uuid", "gpu.pci_bus_id", "gpu.remap_failed: yes",
+                           "ECC errors, aggregate: sram_correctable 0", "remapped_row_unc 8",
                            "Xid 64", "intent reset", "rehearsed"})
     EXPECT_THAT(text, HasSubstr(part));
 }

@@ -83,6 +83,7 @@ class Engine {
     bool intended = false;  // this engine wrote the open intent, or looked before giving it again
     bool sent = false;      // ... and gave the order
     TimePoint sent_at, resumed_at;
+    TimePoint asked_again;  // of a drain that waits
     Did did = Did::kUnknown;
     std::string said;
     size_t verified = 0;  // checks of verify done

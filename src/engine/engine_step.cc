@@ -10,6 +10,7 @@ namespace muster::engine {
 
 namespace {
 
+constexpr Duration kDrainAgain = std::chrono::seconds(10);
 constexpr int kMostLooks = 3;  // at something that stays unknown
 constexpr int kMostAgain = 2;  // an order that was proven not to have happened
 
@@ -115,9 +116,17 @@ Engine::Acted Engine::BeginStep(int index, ProgramStep& step) {
   }
   if (state.asked) {
     if (!state_.Approved(step.id, now_, state.asked_at)) {
-      blocked_ =
-          fmt::format("step {} of {}: the wait is over; a person must say whether to force it",
-                      step.id, plan_.targets[static_cast<size_t>(index)].on.id);
+      // Nobody answered, and the work has ended by itself: there is nothing to force any more.
+      Order order;
+      order.action = step.action;
+      order.run = options_.run;
+      const ProbeResult probe = ports_.actuator.Probe(order);
+      if (probe.happened == Happened::kYes && step.action.kind == ActKind::kDrain)
+        return Outcome_(index, step, Outcome::kAlready, probe.detail);
+      blocked_ = fmt::format(
+          "step {} of {}: the wait is over and {}; a person must say whether to force it (approve) "
+          "or not (rollback)",
+          step.id, plan_.targets[static_cast<size_t>(index)].on.id, probe.detail);
       return Did2::kBlocked;
     }
     step.action.params["force"] = "true";
@@ -308,8 +317,19 @@ Engine::Acted Engine::Probe(int index, const ProgramStep& step) {
   }
   if (live.sent) {
     const bool said_no = live.did == Did::kFailed && now_ >= live.sent_at + grace;
-    if (now_ < deadline && !said_no)
+    if (now_ < deadline && !said_no) {
+      // What kept work there may have gone meanwhile: a checkpoint became durable, a disruption
+      // budget has room. A drain that ends nothing by force may be asked for again and again.
+      if (step.action.kind == ActKind::kDrain && !state.open->destructive &&
+          live.did == Did::kAccepted &&
+          now_ >= std::max(live.sent_at, live.asked_again) + kDrainAgain) {
+        live.said = ports_.actuator.Do(OrderOf(index, step)).detail;
+        live.asked_again = now_;
+      }
+      blocked_ = fmt::format("step {} of {} waits: {}", step.id,
+                             plan_.targets[static_cast<size_t>(index)].on.id, probe.detail);
       return wait(live.did == Did::kFailed ? live.sent_at + grace : deadline);
+    }
     if (step.on_timeout == OnTimeout::kAsk && !said_no && !state.open->destructive) {
       Entry asked = For(EntryType::kAsked, index);
       asked.step = step.id;

@@ -12,12 +12,13 @@ Result<StoredRun> FromContents(const journal::Contents& contents) {
   StoredRun run;
   run.entries.reserve(contents.records.size());
   for (const journal::Record& record : contents.records) {
-    const auto at = [&] {
-      return fmt::format("record {} at byte {}", record.sequence, record.offset);
-    };
-    TRY(Entry entry, DecodeEntry(record.type, record.payload).Context(at()));
-    TRY_VOID(run.state.Apply(entry).Context(at()));
-    run.entries.push_back(std::move(entry));
+    auto entry = DecodeEntry(record.type, record.payload);
+    const Status applied = entry.ok() ? run.state.Apply(*entry) : Status(Fail(entry.error()));
+    if (!applied.ok())
+      return Fail(
+          Error(applied.error())
+              .Context(fmt::format("record {} at byte {}", record.sequence, record.offset)));
+    run.entries.push_back(std::move(*entry));
   }
   if (contents.summary.torn) run.note = contents.summary.torn->ToString() + ": cut off";
   return run;

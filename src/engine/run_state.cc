@@ -8,6 +8,8 @@ namespace muster::engine {
 
 namespace {
 
+constexpr int kMostTargets = 1'000'000;
+
 Status Wrong(const Entry& entry, std::string_view what) {
   return Fail(Code::kCorrupt,
               fmt::format("record \"{}\" of step {}: {}", ToString(entry.type), entry.step, what));
@@ -133,6 +135,7 @@ Status RunState::Apply(const Entry& entry) {
     return Wrong(entry, opened ? "the run is open already" : "the run is not open");
   switch (entry.type) {
     case T::kOpen:
+      if (entry.attempt > kMostTargets) return Wrong(entry, "no plan has so many targets");
       opened = true;
       opened_at = entry.at;
       plan_hash = entry.plan_hash;

@@ -1,6 +1,8 @@
 // Every runbook of the catalogue, led to its end through each case: it works; each precheck fails;
 // each step fails; each proof fails; the way back fails; and the plug is pulled at every boundary
 // of it.
+#include <cstdlib>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -206,6 +208,11 @@ TEST_P(EveryRunbook, StoppedAtEveryBoundaryItEndsTheSameOrStopsForAPerson) {
     });
     break;
   }
+  size_t all = 0, for_a_person = 0;
+  // How many of the records that were not synced are there after the crash.
+  const bool nightly = std::getenv("MUSTER_NIGHTLY") != nullptr;
+  const std::vector<size_t> survivors =
+      nightly ? std::vector<size_t>{0, 1, 2, 3, 4, 6, 9} : std::vector<size_t>{0, 9};
   for (const auto& script : scripts) {
     LeadOptions options;
     options.script = script;
@@ -225,7 +232,7 @@ TEST_P(EveryRunbook, StoppedAtEveryBoundaryItEndsTheSameOrStopsForAPerson) {
     };
     for (size_t n = 1; n <= whole.writes; ++n) {
       for (const LogCrash how : {LogCrash::kBefore, LogCrash::kAfter}) {
-        for (const size_t survives : {size_t{0}, size_t{9}}) {
+        for (const size_t survives : survivors) {
           LeadOptions with = options;
           with.crash_at_write = n;
           with.crash_how = how;
@@ -242,7 +249,11 @@ TEST_P(EveryRunbook, StoppedAtEveryBoundaryItEndsTheSameOrStopsForAPerson) {
     if (!Out(whole.ends[0])) {
       EXPECT_EQ(persons, 0u) << "of " << cases;
     }
+    all += cases;
+    for_a_person += persons;
   }
+  std::printf("%s: stopped at %zu boundaries and resumed, %zu end with a person\n",
+              Book().book.id.c_str(), all, for_a_person);
 }
 
 std::string BookName(const ::testing::TestParamInfo<size_t>& info) {

@@ -48,10 +48,21 @@ inline void StandingTrigger(SimSite& site, const SimBook& book, std::set<std::st
     check.wants_pass = true;
     trigger.insert(check.ToString());
   }
-  site.cluster.look_hook = [=](const Check& check, const Subject&) -> std::optional<Looked> {
+  // What is also a proof is mended by the first act that lands.
+  std::set<std::string> mended;
+  for (const StepSpec& step : book.book.steps) {
+    for (const Check& check : step.verify) {
+      if (trigger.contains(check.ToString())) mended.insert(check.ToString());
+    }
+  }
+  SimSite* const of = &site;
+  site.cluster.look_hook = [=](const Check& check, const Subject& where) -> std::optional<Looked> {
     if (!check.id.empty()) return std::nullopt;
     const std::string text = check.ToString();
-    const bool fails = trigger.contains(text) || (fail.contains(text) && (on == nullptr || on()));
+    const bool acted =
+        mended.contains(text) && of->cluster.At(std::string(where.Host())).effect_at != 0;
+    const bool fails =
+        (trigger.contains(text) && !acted) || (fail.contains(text) && (on == nullptr || on()));
     return Looked{fails ? Level::kFail : Level::kPass, "scripted: " + text, "e"};
   };
 }
