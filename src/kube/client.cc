@@ -129,8 +129,21 @@ void Client::Poll(Duration timeout) {
   if (!timers_.empty()) {
     wait = std::clamp(timers_.begin()->first.first - clock_.Monotonic(), Duration::zero(), wait);
   }
+  if (!unproven_.empty()) {
+    constexpr Duration kLook = std::chrono::milliseconds(5);
+    credentials_.Wait(std::min(wait, kLook));
+    SendUnproven();
+    wait = std::min(wait, kLook);
+  }
   transport_.Poll(wait);
   RunTimers();
+}
+
+void Client::SendUnproven() {
+  if (!credentials_.Ready()) return;
+  for (const auto& call : std::exchange(unproven_, {})) {
+    if (!call->gone) Send(call);
+  }
 }
 
 Answer Client::Await(Request request) {
@@ -158,6 +171,7 @@ void Client::SendQueued() {
 }
 
 void Client::Send(const std::shared_ptr<Call>& call) {
+  if (!credentials_.Ready()) return unproven_.push_back(call);
   auto token = credentials_.Token();
   if (!token.ok()) {
     // Not from here: whoever called Start() does not expect its callback yet.

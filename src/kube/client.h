@@ -84,6 +84,8 @@ class Client {
  private:
   struct Call;
   void Send(const std::shared_ptr<Call>& call);
+  // Calls that wait for an exec plugin; everything else goes on meanwhile.
+  void SendUnproven();
   void SendQueued();
   void Ended(const std::shared_ptr<Call>& call, const Status& how);
   void Failed(const std::shared_ptr<Call>& call);
@@ -104,6 +106,7 @@ class Client {
   TlsIdentity tls_;
   std::unordered_map<uint64_t, std::shared_ptr<Call>> calls_;
   std::deque<std::shared_ptr<Call>> queue_;  // waits for the window
+  std::vector<std::shared_ptr<Call>> unproven_;
   std::map<std::pair<Duration, uint64_t>, std::function<void()>> timers_;
   uint64_t last_id_ = 0;
   int in_flight_ = 0;

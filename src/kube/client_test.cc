@@ -1,5 +1,7 @@
 #include "kube/client.h"
 
+#include <future>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -66,6 +68,33 @@ TEST(Client, A401RenewsTheTokenOnce) {
   };
   EXPECT_TRUE(place.client.Ask(Get(kPods, "a", "p")).ok());
   EXPECT_EQ(place.client.stats().token_renewals, 1u);
+}
+
+TEST(Client, WhileAnExecPluginRunsTimersAndTheLoopGoOn) {
+  AuthConfig auth;
+  auth.exec.emplace();
+  auth.exec->api_version = "client.authentication.k8s.io/v1";
+  auth.exec->argv = {"plugin"};
+  FakePlace place(1, auth);
+  place.api.Put(kPods, "a", "p");
+  std::promise<void> gate;
+  place.processes.On("plugin", [&](const Command&) -> Result<CommandResult> {
+    gate.get_future().wait();
+    CommandResult result;
+    result.out = R"({"apiVersion":"client.authentication.k8s.io/v1","status":{"token":"t"}})";
+    return result;
+  });
+  bool rang = false, ended = false;
+  place.client.Start(Get(kPods, "a", "p"), [&](const Answer& answer) {
+    ended = true;
+    EXPECT_TRUE(answer.ok());
+  });
+  place.client.After(std::chrono::seconds(1), [&] { rang = true; });
+  EXPECT_TRUE(place.Until([&] { return rang; }));
+  EXPECT_FALSE(ended);
+  gate.set_value();
+  EXPECT_TRUE(place.Until([&] { return ended; }));
+  EXPECT_EQ(place.api.Token(0), "Bearer t");
 }
 
 TEST(Client, A401ThatStaysIsAnErrorWithItsFix) {

@@ -1,5 +1,8 @@
 #include "kube/config.h"
 
+#include <algorithm>
+#include <array>
+
 #include <fmt/format.h>
 
 #include "base/strings.h"
@@ -187,6 +190,8 @@ Status ReadUser(Files& files, const ConfigEntry& user, ClusterConfig& config) {
   return {};
 }
 
+constexpr std::array<std::string_view, 3> kProxySchemes = {"http://", "https://", "socks5://"};
+
 Status ReadCluster(Files& files, const ConfigEntry& cluster, ClusterConfig& config) {
   const ConfigFile& document = *cluster.document;
   TRY(config.server, TextOf(document, *cluster.value, "server"));
@@ -200,8 +205,16 @@ Status ReadCluster(Files& files, const ConfigEntry& cluster, ClusterConfig& conf
   TRY(config.tls.server_name, TextOf(document, *cluster.value, "tls-server-name"));
   TRY(config.tls.skip_verify, FlagOf(document, *cluster.value, "insecure-skip-tls-verify"));
   if (const YamlNode* proxy = ChildOf(*cluster.value, "proxy-url"); proxy != nullptr) {
-    return BadAt(document, proxy->at,
-                 "proxy-url is not supported; set HTTPS_PROXY for this process instead");
+    TRY(config.proxy_url, TextOf(document, *cluster.value, "proxy-url"));
+    const std::string& url = config.proxy_url;
+    const bool known =
+        std::any_of(kProxySchemes.begin(), kProxySchemes.end(),
+                    [&](std::string_view scheme) { return url.starts_with(scheme); });
+    if (!url.empty() && !known) {
+      return BadAt(document, proxy->at,
+                   fmt::format("proxy-url is \"{}\", expected http://, https:// or socks5://",
+                               Printable(url)));
+    }
   }
   return {};
 }

@@ -31,7 +31,8 @@ struct AuthConfig {
 };
 
 struct ClusterConfig {
-  std::string server;  // "https://127.0.0.1:6443", no slash at the end
+  std::string server;     // "https://127.0.0.1:6443", no slash at the end
+  std::string proxy_url;  // "http://proxy:3128", "socks5://..."; empty: as the environment says
   TlsIdentity tls;
   AuthConfig auth;
   std::string ns = "default";

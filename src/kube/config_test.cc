@@ -1,5 +1,9 @@
 #include "kube/config.h"
 
+#include <atomic>
+#include <future>
+
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -122,6 +126,24 @@ TEST(Kubeconfig, MistakesAreNamedWithLineAndColumn) {
               HasSubstr("1.26"));
 }
 
+TEST(Kubeconfig, AProxyIsTakenAndAnUnknownSchemeNamed) {
+  MemoryFiles files;
+  const auto read = [&](const std::string& url) {
+    EXPECT_TRUE(files
+                    .WriteAtomic("/p",
+                                 "apiVersion: v1\nkind: Config\ncurrent-context: x\ncontexts: "
+                                 "[{name: x, context: {cluster: c, user: ''}}]\nclusters: "
+                                 "[{name: c, cluster: {server: 'https://h', proxy-url: '" +
+                                     url + "'}}]\n")
+                    .has_value());
+    return ReadKubeconfig(files, {"/p"});
+  };
+  EXPECT_EQ(read("socks5://127.0.0.1:1080")->proxy_url, "socks5://127.0.0.1:1080");
+  const auto bad = read("ftp://x");
+  ASSERT_FALSE(bad.ok());
+  EXPECT_THAT(bad.error().message, HasSubstr("proxy-url"));
+}
+
 TEST(Kubeconfig, SeveralFilesAreOneAndTheFirstCounts) {
   Place place;
   ASSERT_TRUE(place.files.WriteAtomic("/first", "current-context: other\n").has_value());
@@ -183,6 +205,65 @@ TEST(Credentials, AnExecPluginIsRunUntilItsAnswerExpires) {
   EXPECT_EQ(*credentials.Token(), "t1");
   place.clock.Advance(std::chrono::minutes(10));
   EXPECT_EQ(*credentials.Token(), "t2");
+}
+
+// A plugin that takes until somebody lets it go.
+struct SlowPlugin {
+  explicit SlowPlugin(ScriptedProcesses& processes) {
+    processes.On(
+        "/home/u/.kube/bin/get-token --cluster lab",
+        [this](const Command&) -> Result<CommandResult> {
+          const int run = ++runs;
+          if (run > 1) gate.get_future().wait();
+          CommandResult result;
+          result.out = fmt::format(
+              R"({{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential",)"
+              R"("status":{{"token":"t{}","expirationTimestamp":"2026-11-20T00:10:0{}Z"}}}})",
+              run, run);
+          return result;
+        });
+  }
+  std::promise<void> gate;
+  std::atomic<int> runs = 0;
+};
+
+TEST(Credentials, APluginIsRunBesideAndTheLastTokenServesAsLongAsItIsGood) {
+  Place place;
+  SlowPlugin plugin(place.processes);
+  const auto config = place.Read("exec");
+  Credentials credentials(*config, place.clock, place.files, place.processes);
+  EXPECT_EQ(*credentials.Token(), "t1");
+  place.clock.Advance(std::chrono::seconds(595));  // it ends in six seconds: the plugin runs again
+  EXPECT_TRUE(credentials.Ready());
+  EXPECT_EQ(*credentials.Token(), "t1") << "no waiting";
+  place.clock.Advance(std::chrono::seconds(7));
+  EXPECT_FALSE(credentials.Ready());
+  plugin.gate.set_value();
+  for (int i = 0; i < 1000 && !credentials.Ready(); ++i)
+    credentials.Wait(std::chrono::milliseconds(10));
+  EXPECT_EQ(*credentials.Token(), "t2");
+  EXPECT_EQ(plugin.runs, 2);
+}
+
+TEST(Credentials, APluginThatFailsWhileTheLastTokenIsGoodTroublesNobody) {
+  Place place;
+  const std::string line = "/home/u/.kube/bin/get-token --cluster lab";
+  place.processes.Prints(
+      line, R"({"apiVersion":"client.authentication.k8s.io/v1","status":{"token":"t1",)"
+            R"("expirationTimestamp":"2026-11-20T00:10:00Z"}})");
+  CommandResult bad;
+  bad.exit_code = 3;
+  place.processes.On(line, bad);
+  const auto config = place.Read("exec");
+  Credentials credentials(*config, place.clock, place.files, place.processes);
+  EXPECT_EQ(*credentials.Token(), "t1");
+  place.clock.Advance(std::chrono::seconds(595));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(credentials.Ready());
+    EXPECT_EQ(*credentials.Token(), "t1");
+  }
+  place.clock.Advance(std::chrono::seconds(10));
+  EXPECT_FALSE(credentials.Token().ok()) << "now it is over";
 }
 
 TEST(Credentials, AMissingPluginGivesItsInstallHint) {

@@ -10,6 +10,7 @@ CurlOptions OptionsFor(const ClusterConfig& config, const ConnectionOptions& opt
   CurlOptions curl;
   curl.server = config.server;
   curl.tls = config.tls;
+  curl.proxy = config.proxy_url;
   curl.connections = options.connections;
   curl.compress = options.compress;
   curl.user_agent = "muster/" MUSTER_VERSION;

@@ -58,6 +58,7 @@ void ReadPodSpec(View spec, Pod& pod) {
   pod.subdomain = spec["subdomain"].Text();
   pod.runtime_class = spec["runtimeClassName"].Text();
   pod.pod_group = spec["schedulingGroup"]["podGroupName"].Text();
+  pod.workload = spec["workloadRef"]["name"].Text();
   pod.priority =
       static_cast<int32_t>(std::clamp<int64_t>(spec["priority"].Int(), INT32_MIN, INT32_MAX));
   pod.termination_grace_s = spec["terminationGracePeriodSeconds"].MaybeInt();

@@ -59,6 +59,7 @@ struct Pod {
   std::string node_name, scheduler_name, priority_class, preemption_policy, restart_policy;
   std::string service_account, hostname, subdomain, runtime_class;
   std::string pod_group;  // spec.schedulingGroup.podGroupName of the native gang API
+  std::string workload;   // spec.workloadRef.name: its form in Kubernetes 1.35 (v1alpha1)
   int32_t priority = 0;
   std::optional<int64_t> termination_grace_s, active_deadline_s;
   std::vector<Container> containers, init_containers;

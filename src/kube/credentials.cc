@@ -16,6 +16,8 @@ using Json = nlohmann::json;
 constexpr Duration kFileAge = std::chrono::minutes(1);
 // A token that ends within this time may end on the way.
 constexpr Duration kEarly = std::chrono::seconds(10);
+// A plugin is not run again earlier, unless its token is refused.
+constexpr Duration kAgain = std::chrono::seconds(5);
 
 std::string StatusText(const Json& object, const char* key) {
   const auto found = object.find(key);
@@ -48,21 +50,61 @@ Result<std::string> Credentials::Token() {
   }
   if (!auth_.token.empty()) return auth_.token;
   if (!auth_.exec) return std::string();
-  if (!fresh_ || clock_.Now() + kEarly >= expires_) {
-    TRY_VOID(RunPlugin().Context(Describe()));
+  if (!Ready()) {
+    running_.wait();
+    TakeGrant();
   }
+  if (trouble_ && !Usable()) return Fail(*std::exchange(trouble_, std::nullopt));
   return token_;
+}
+
+bool Credentials::Ready() {
+  if (!auth_.exec || !auth_.token_file.empty() || !auth_.token.empty()) return true;
+  if (running_.valid() && running_.wait_for(Duration::zero()) == std::future_status::ready)
+    TakeGrant();
+  if (running_.valid()) return Usable();
+  if (fresh_ && clock_.Now() + kEarly < expires_) return true;
+  if (trouble_) return true;  // somebody is to be told of it first
+  // What it gave a moment ago, even where that is over by our clock: the server's counts.
+  if (fresh_ && clock_.Monotonic() < next_run_) return true;
+  StartPlugin();
+  return Usable();
+}
+
+void Credentials::Wait(Duration longest) {
+  if (!Ready() && running_.valid()) running_.wait_for(longest);
+}
+
+void Credentials::StartPlugin() {
+  running_ = std::async(std::launch::async, [&processes = processes_, command = PluginCommand()] {
+    return processes.Run(command);
+  });
+}
+
+// A plugin that fails while the last token is good is run again after a moment.
+void Credentials::TakeGrant() {
+  next_run_ = clock_.Monotonic() + kAgain;
+  auto grant = GrantFrom(running_.get());
+  if (!grant.ok()) {
+    if (!Usable()) trouble_ = Error(grant.error()).Context(Describe());
+    return;
+  }
+  token_ = std::move(grant->token);
+  cert_pem_ = std::move(grant->cert_pem), key_pem_ = std::move(grant->key_pem);
+  expires_ = grant->expires;
+  fresh_ = true;
 }
 
 bool Credentials::Refused() {
   if (auth_.token_file.empty() && (!auth_.token.empty() || !auth_.exec)) return false;
   const std::string before = token_;
   fresh_ = false;
+  next_run_ = {};
   // A file that was not rotated gives the same token: no hope, and the message says so.
   return auth_.token_file.empty() || (Token().ok() && token_ != before);
 }
 
-Status Credentials::RunPlugin() {
+Command Credentials::PluginCommand() const {
   Json spec = {{"interactive", false}};
   if (auth_.exec->provide_cluster_info) {
     spec["cluster"] = {{"server", server_}, {"certificate-authority-data", ToBase64(ca_pem_)}};
@@ -75,7 +117,10 @@ Status Credentials::RunPlugin() {
       {"kind", "ExecCredential"},
       {"spec", spec}}.dump();
   command.max_output = 1u << 20;
-  auto ran = processes_.Run(command);
+  return command;
+}
+
+Result<Credentials::Grant> Credentials::GrantFrom(const Result<CommandResult>& ran) const {
   const std::string hint =
       auth_.exec->install_hint.empty() ? "" : "; " + Printable(Trim(auth_.exec->install_hint));
   if (!ran.ok()) {
@@ -98,19 +143,18 @@ Status Credentials::RunPlugin() {
                 fmt::format("the plugin speaks {}, the kubeconfig says {}",
                             Printable(StatusText(answer, "apiVersion")), auth_.exec->api_version));
   }
+  Grant grant;
   const std::string expires = StatusText(*status, "expirationTimestamp");
-  expires_ = TimePoint::max();
   if (!expires.empty()) {
-    TRY(expires_, ParseTime(expires).Context("expirationTimestamp"));
+    TRY(grant.expires, ParseTime(expires).Context("expirationTimestamp"));
   }
-  token_ = StatusText(*status, "token");
-  cert_pem_ = StatusText(*status, "clientCertificateData");
-  key_pem_ = StatusText(*status, "clientKeyData");
-  if (token_.empty() && (cert_pem_.empty() || key_pem_.empty())) {
+  grant.token = StatusText(*status, "token");
+  grant.cert_pem = StatusText(*status, "clientCertificateData");
+  grant.key_pem = StatusText(*status, "clientKeyData");
+  if (grant.token.empty() && (grant.cert_pem.empty() || grant.key_pem.empty())) {
     return Fail(Code::kParse, "the plugin gave neither a token nor a certificate with its key");
   }
-  fresh_ = true;
-  return {};
+  return grant;
 }
 
 std::string Credentials::Describe() const {

@@ -2,6 +2,8 @@
 // rotate: a file is read again, a plugin is run again, before they expire and after a refusal.
 #pragma once
 
+#include <future>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -16,8 +18,13 @@ class Credentials {
  public:
   Credentials(const ClusterConfig& config, Clock& clock, Files& files, Processes& processes);
 
-  // The token to send, or empty (a client certificate, or nothing, speaks for us). May read a file,
-  // and may run the exec plugin (which blocks, for at most a minute).
+  // Whether Token() answers at once. An exec plugin runs on a thread of its own meanwhile, started
+  // here where one is due; while the last token is good, it is.
+  bool Ready();
+  // Until Ready, or for so long.
+  void Wait(Duration longest);
+  // The token to send, or empty (a client certificate, or nothing, speaks for us). May read a file.
+  // Waits for the plugin (a minute at most) where it is called before Ready.
   Result<std::string> Token();
   // The server refused the last token. True when there is hope that the next one differs.
   bool Refused();
@@ -28,7 +35,15 @@ class Credentials {
   std::string Describe() const;
 
  private:
-  Status RunPlugin();
+  struct Grant {  // what a plugin answered
+    std::string token, cert_pem, key_pem;
+    TimePoint expires = TimePoint::max();
+  };
+  Command PluginCommand() const;
+  Result<Grant> GrantFrom(const Result<CommandResult>& ran) const;
+  void StartPlugin();
+  void TakeGrant();
+  bool Usable() const { return fresh_ && clock_.Now() < expires_; }
 
   const AuthConfig auth_;
   const std::string server_, ca_pem_, source_;
@@ -40,6 +55,9 @@ class Credentials {
   bool fresh_ = false;
   TimePoint expires_ = TimePoint::max();  // of the plugin's answer
   Duration read_at_{};                    // monotonic
+  std::optional<Error> trouble_;          // of the plugin's last run; told once
+  Duration next_run_{};                   // monotonic: not before
+  std::future<Result<CommandResult>> running_;
 };
 
 }  // namespace muster::kube

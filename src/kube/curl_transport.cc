@@ -282,7 +282,14 @@ class CurlTransport::Loop {
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, 10000L);
     const auto ms = std::chrono::ceil<std::chrono::milliseconds>(transfer.exchange.timeout).count();
     curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(std::max<int64_t>(0, ms)));
-    if (loopback_) curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    if (!options_.proxy.empty()) {
+      curl_easy_setopt(easy, CURLOPT_PROXY, options_.proxy.c_str());
+      curl_easy_setopt(easy, CURLOPT_NOPROXY, "");
+      // Plain http too goes through a tunnel: the proxy is not to read it.
+      curl_easy_setopt(easy, CURLOPT_HTTPPROXYTUNNEL, 1L);
+    } else if (loopback_) {
+      curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    }
     // Not for watches: libcurl 7.88 breaks off a long gzip stream ("failed writing received data").
     if (options_.compress && !transfer.exchange.long_lived) {
       curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "gzip");

@@ -13,7 +13,8 @@ namespace muster::kube {
 struct CurlOptions {
   std::string server;  // "https://127.0.0.1:6443"
   TlsIdentity tls = {};
-  int connections = 2;  // for short calls
+  std::string proxy = {};  // a URL; empty: the usual variables, and none for loopback
+  int connections = 2;     // for short calls
   // Streams at once on one of them; an API server allows 100 (its default, and client-go's).
   int streams = 100;
   bool compress = false;  // ask for gzip (not for watches): pays over a network, costs server CPU

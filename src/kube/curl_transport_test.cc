@@ -69,6 +69,25 @@ TEST(CurlTransport, AnswersManyAtOnceOverFewConnections) {
   EXPECT_LE(server.connections(), 32);
 }
 
+TEST(CurlTransport, GoesThroughTheProxyThatItIsGivenEvenToLoopback) {
+  std::string connect, request;
+  RawServer proxy([&](RawServer::Peer& peer) {
+    connect = peer.Request();
+    peer.Send("HTTP/1.1 200 Connection established\r\n\r\n");
+    request = peer.Request();
+    peer.Respond(200, "through");
+  });
+  CurlOptions options = To("http://127.0.0.1:1");
+  options.proxy = proxy.url();
+  CurlTransport transport(options);
+  Outcome outcome;
+  transport.Start(GetOf("/api"), Into(outcome));
+  ASSERT_TRUE(PollUntil(transport, [&] { return outcome.end.has_value(); }));
+  EXPECT_EQ(outcome.body, "through");
+  EXPECT_THAT(connect, HasSubstr("CONNECT 127.0.0.1:1 "));
+  EXPECT_THAT(request, HasSubstr("GET /api "));
+}
+
 TEST(CurlTransport, SendsMethodHeadersAndBody) {
   std::string seen;
   RawServer server([&seen](RawServer::Peer& peer) {

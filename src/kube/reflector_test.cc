@@ -169,6 +169,53 @@ TEST(Reflector, AnOlderEventThatCannotBePlacedIsListedAgain) {
   EXPECT_EQ(follower.mirror.complaint, "");
 }
 
+TEST(Reflector, AWatchCacheThatLagsIsAskedAgainAndNothingIsListedAnew) {
+  FakePlace place;
+  place.api.Put(kPods, "a", "p");
+  Follower follower(place, AllPods(ListMode::kPages));
+  ASSERT_TRUE(place.Until([&] { return place.api.watches() == 1; }));
+  int lagging = 3;
+  place.api.fault = [&](const Exchange& exchange) {
+    Fault fault;
+    if (exchange.path.find("watch=true") == std::string::npos || lagging-- <= 0) return fault;
+    fault.kind = Fault::Kind::kRefuse;
+    fault.status = 504;
+    fault.body =
+        R"({"kind":"Status","code":504,"reason":"Timeout","message":"Too large resource version",)"
+        R"("details":{"causes":[{"reason":"ResourceVersionTooLarge"}],"retryAfterSeconds":1}})";
+    return fault;
+  };
+  place.api.EndWatches();
+  place.api.Put(kPods, "a", "q");
+  ASSERT_TRUE(place.Until([&] { return follower.mirror.Versions() == place.api.Contents(kPods); }));
+  EXPECT_EQ(follower.reflector.stats().lists, 1u);
+  EXPECT_EQ(follower.mirror.complaint, "");
+}
+
+TEST(Reflector, AWatchWhoseTokenExpiredGoesOnWithTheNext) {
+  AuthConfig auth;
+  auth.token_file = "/token";
+  FakePlace place(1, auth);
+  ASSERT_TRUE(place.files.WriteAtomic("/token", "old").has_value());
+  place.api.Put(kPods, "a", "p");
+  Follower follower(place, AllPods(ListMode::kPages));
+  ASSERT_TRUE(place.Until([&] { return place.api.watches() == 1; }));
+  place.api.fault = [&](const Exchange& exchange) {
+    Fault fault;
+    if (exchange.headers.at("Authorization") != "Bearer old") return fault;
+    EXPECT_TRUE(place.files.WriteAtomic("/token", "new").has_value());
+    fault.kind = Fault::Kind::kRefuse;
+    fault.status = 401;
+    fault.body = R"({"kind":"Status","message":"Unauthorized"})";
+    return fault;
+  };
+  place.api.EndWatches();
+  place.api.Put(kPods, "a", "q");
+  ASSERT_TRUE(place.Until([&] { return follower.mirror.Versions() == place.api.Contents(kPods); }));
+  EXPECT_EQ(follower.reflector.stats().lists, 1u);
+  EXPECT_FALSE(follower.reflector.stopped());
+}
+
 TEST(Reflector, NonsenseInAWatchIsNoEvent) {
   const std::vector<std::string> nonsense = {"null\n",
                                              "{}\n",

@@ -17,6 +17,27 @@ std::string LocalQueueName(std::string_view ns, std::string_view name) {
   return fmt::format("{}/{}", ns.empty() ? "default" : ns, name);
 }
 
+std::string LevelOfTier(const std::string& tier, const std::vector<std::string>& levels) {
+  if (!tier.starts_with("tier-")) return tier;
+  const auto number = ParseInt(tier.substr(5));
+  if (!number.ok() || *number < 1) return tier;
+  const auto from_below = static_cast<uint64_t>(*number);
+  return from_below > levels.size() ? "" : levels[levels.size() - from_below];
+}
+
+bool Matches(const std::vector<LabelRule>& rules,
+             const std::map<std::string, std::string>& labels) {
+  return std::all_of(rules.begin(), rules.end(), [&](const LabelRule& rule) {
+    const auto found = labels.find(rule.key);
+    const bool among = found != labels.end() && std::find(rule.values.begin(), rule.values.end(),
+                                                          found->second) != rule.values.end();
+    if (rule.op == "In") return among;
+    if (rule.op == "NotIn") return !among;
+    if (rule.op == "Exists") return found != labels.end();
+    return rule.op == "DoesNotExist" && found == labels.end();
+  });
+}
+
 namespace manifest {
 
 void GangReader::Note(const Document& doc, const YamlNode& at, std::string field,
@@ -43,11 +64,25 @@ BadAmount GangReader::Bad(const Document& doc) {
 int PriorityOf(const Document& doc, const YamlNode& node, bool kueue, GangReader& reader) {
   const std::string& name = TextOf(node);
   if (name.empty()) return 0;
-  const auto found = reader.priorities.find(kueue ? "kueue/" + name : name);
-  if (found != reader.priorities.end()) return found->second;
+  const auto& priorities = reader.into.priorities;
+  const auto found = priorities.find(kueue ? "kueue/" + name : name);
+  if (found != priorities.end()) return found->second;
   reader.Note(doc, node, "priority class " + name,
               "its value is not in these files; 0 is taken for it");
   return 0;
+}
+
+// A LocalQueue is a name for its ClusterQueue: it waits and preempts as that one says.
+void InheritPolicies(std::vector<Queue>& queues) {
+  for (Queue& local : queues) {
+    if (local.name.find('/') == std::string::npos) continue;
+    const auto parent = std::find_if(queues.begin(), queues.end(), [&](const Queue& queue) {
+      return queue.name == local.parent;
+    });
+    if (parent == queues.end()) continue;
+    local.order = parent->order;
+    local.within = parent->within, local.reclaim = parent->reclaim, local.borrow = parent->borrow;
+  }
 }
 
 std::optional<int64_t> GoDurationMs(std::string_view text) {
@@ -81,7 +116,7 @@ std::optional<int64_t> GoDurationMs(std::string_view text) {
 
 Gangs ReadGangs(std::span<const ManifestFile> files) {
   Gangs gangs;
-  manifest::GangReader reader{gangs, {}};
+  manifest::GangReader reader{gangs};
   const auto each = [&](auto body) {
     for (const ManifestFile& file : files) {
       for (const Document& doc : file.documents) body(doc);
@@ -93,7 +128,7 @@ Gangs ReadGangs(std::span<const ManifestFile> files) {
       const int64_t value =
           std::clamp<int64_t>(IntOf(Key(doc.root, "value"), 0), -2147483648LL, 2147483647LL);
       const bool kueue = doc.kind == ManifestKind::kWorkloadPriorityClass;
-      reader.priorities[(kueue ? "kueue/" : "") + doc.name] = static_cast<int>(value);
+      gangs.priorities[(kueue ? "kueue/" : "") + doc.name] = static_cast<int>(value);
     }
   });
   each([&](const Document& doc) {
@@ -101,6 +136,8 @@ Gangs ReadGangs(std::span<const ManifestFile> files) {
     manifest::ReadJobObject(doc, reader);
   });
   manifest::ReadPodGroups(files, reader);
+  manifest::TellQueuesApart(reader);
+  manifest::InheritPolicies(gangs.queues);
   return gangs;
 }
 

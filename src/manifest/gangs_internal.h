@@ -11,7 +11,9 @@ namespace muster::manifest {
 
 struct GangReader {
   Gangs& into;
-  std::map<std::string, int> priorities;  // by class name; Kueue's as "kueue/<name>"
+  // Of into.queues: whose it is (kueue, cohort, local, volcano, kai), and its rules.
+  std::vector<std::string> queue_kinds = {};
+  std::vector<QueueRules> queue_rules = {};
 
   void Note(const Document& doc, const YamlNode& at, std::string field, std::string what);
   // A note for every key of the mapping that is in none of the two lists.
@@ -22,8 +24,11 @@ struct GangReader {
 
 void ReadQueueObject(const Document& doc, GangReader& reader);
 void ReadJobObject(const Document& doc, GangReader& reader);
+// Gives queues of different kinds that share a name names of their own, and files their rules.
+void TellQueuesApart(GangReader& reader);
 // Pods that name a group, and the groups of all four dialects.
 void ReadPodGroups(std::span<const ManifestFile> files, GangReader& reader);
+void InheritPolicies(std::vector<Queue>& queues);
 int PriorityOf(const Document& doc, const YamlNode& node, bool kueue, GangReader& reader);
 // Milliseconds of a Go duration ("1h30m", "90s"); nothing when it is none.
 std::optional<int64_t> GoDurationMs(std::string_view text);

@@ -74,7 +74,9 @@ TEST(Gangs, AVolcanoJobWithPoliciesPluginsAndPriority) {
   EXPECT_EQ(read.job.tasks[1].shape.at("nvidia.com/gpu"), 8);
   EXPECT_EQ(read.job.tasks[1].shape.at("cpu"), 4000);
   EXPECT_EQ(read.job.elastic_max, 0);
-  EXPECT_THAT(NotedFields(gangs), ElementsAre("task w.topologyPolicy"));
+  EXPECT_THAT(NotedFields(gangs),
+              ElementsAre("task w.topologyPolicy", "spec.ttlSecondsAfterFinished",
+                          "policy AbortJob on an exit code after a time-out"));
 }
 
 TEST(Gangs, AVolcanoJobThatMayStartSmallerIsElastic) {
@@ -254,9 +256,12 @@ TEST(Gangs, KueueQueuesBecomeOneTree) {
   EXPECT_EQ(gangs.queues[2].parent, "org");
   EXPECT_EQ(gangs.queues[3].name, "ml/lq");
   EXPECT_EQ(gangs.queues[3].parent, "cq");
+  EXPECT_EQ(gangs.queues[3].order, QueueOrder::kFifo) << "a LocalQueue waits as its ClusterQueue";
+  EXPECT_EQ(gangs.queues[3].within, PreemptWithin::kLowerPriority);
+  EXPECT_EQ(gangs.queues[3].reclaim, ReclaimPolicy::kAny);
   EXPECT_EQ(gangs.flavors.at(0).labels.at("gpu"), "h100");
   EXPECT_THAT(gangs.topologies.at("t"), ElementsAre("rack", "host"));
-  EXPECT_THAT(NotedFields(gangs), ElementsAre("spec.stopPolicy"));
+  EXPECT_THAT(NotedFields(gangs), IsEmpty());
 }
 
 TEST(Gangs, VolcanoAndKaiQueues) {
@@ -275,8 +280,73 @@ TEST(Gangs, VolcanoAndKaiQueues) {
   EXPECT_EQ(v.lend, 4);
   EXPECT_EQ(gangs.queues[0].weight, 3);
   EXPECT_EQ(gangs.queues[1].parent, "p");
-  EXPECT_EQ(gangs.queues[1].quota.at(0).nominal, 1500);
-  EXPECT_EQ(gangs.queues[1].quota[0].borrow, 2500);
+  EXPECT_EQ(gangs.queues[1].quota.at(0).resource, "nvidia.com/gpu");
+  EXPECT_EQ(gangs.queues[1].quota[0].nominal, 1) << "whole devices, and a note";
+  EXPECT_EQ(gangs.queues[1].quota[0].borrow, 3);
+  EXPECT_THAT(NotedFields(gangs), Contains("spec.resources.gpu.quota"));
+}
+
+TEST(Gangs, QueuesOfDifferentKindsThatShareANameAreToldApart) {
+  const Gangs gangs = Read(
+      "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: ml}\n"
+      "spec: {capability: {cpu: 1}}\n---\n"
+      "apiVersion: scheduling.run.ai/v2\nkind: Queue\nmetadata: {name: ml}\nspec: {}\n---\n"
+      "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {name: ml}\n"
+      "spec: {cohortName: ml, namespaceSelector: {}, stopPolicy: HoldAndDrain}\n---\n"
+      "apiVersion: kueue.x-k8s.io/v1beta2\nkind: LocalQueue\nmetadata: {name: ml, namespace: a}\n"
+      "spec: {clusterQueue: ml}\n---\n"
+      "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: j}\n"
+      "spec: {queue: ml, tasks: [{name: t, replicas: 2, template: {spec: {containers: []}}}]}\n");
+  ASSERT_EQ(gangs.queues.size(), 4u);
+  EXPECT_EQ(gangs.queues[0].name, "ml@volcano");
+  EXPECT_EQ(gangs.queues[1].name, "ml@kai");
+  EXPECT_EQ(gangs.queues[2].name, "ml");
+  EXPECT_EQ(gangs.queues[2].parent, "ml@cohort") << "a cohort needs no object to be one";
+  EXPECT_EQ(gangs.queues[3].parent, "ml");
+  EXPECT_EQ(gangs.jobs.at(0).job.queue, "ml@volcano");
+  EXPECT_TRUE(gangs.rules.at("ml").drain);
+  EXPECT_EQ(gangs.rules.count("ml@volcano"), 0u);
+}
+
+TEST(Gangs, AQueueThatIsHeldSaysSo) {
+  const Gangs gangs = Read(
+      "apiVersion: kueue.x-k8s.io/v1beta1\nkind: LocalQueue\nmetadata: {name: l, namespace: a}\n"
+      "spec: {clusterQueue: c, stopPolicy: Hold}\n---\n"
+      "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: v}\n"
+      "status: {state: Closing}\n");
+  EXPECT_THAT(gangs.rules.at("a/l").held, HasSubstr("stopPolicy Hold"));
+  EXPECT_FALSE(gangs.rules.at("a/l").drain);
+  EXPECT_THAT(gangs.rules.at("v").held, HasSubstr("Closing"));
+}
+
+TEST(Gangs, ALimitThatCannotBeReadIsNoLeaveToGoWithoutOne) {
+  const Gangs gangs = Read(
+      "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {name: c}\n"
+      "spec: {cohortName: all, namespaceSelector: {}, resourceGroups: [{flavors: [{name: f, "
+      "resources: "
+      "[{name: cpu, nominalQuota: 4, borrowingLimit: some}]}]}]}\n");
+  EXPECT_EQ(gangs.queues.at(0).quota.at(0).borrow, 0);
+  EXPECT_EQ(gangs.errors.size(), 1u);
+}
+
+TEST(LabelRules, MatchAsKubernetesSelectorsDo) {
+  const std::map<std::string, std::string> labels = {{"team", "a"}};
+  EXPECT_TRUE(Matches({}, labels));
+  EXPECT_TRUE(Matches({{"team", "In", {"b", "a"}}}, labels));
+  EXPECT_FALSE(Matches({{"team", "NotIn", {"a"}}}, labels));
+  EXPECT_TRUE(Matches({{"other", "NotIn", {"a"}}}, labels)) << "absent is not in";
+  EXPECT_FALSE(Matches({{"team", "Exists", {}}, {"other", "Exists", {}}}, labels));
+  EXPECT_TRUE(Matches({{"other", "DoesNotExist", {}}}, labels));
+  EXPECT_FALSE(Matches({{"team", "Resembles", {"a"}}}, labels)) << "an unknown word is no match";
+}
+
+TEST(LevelOfTier, TiersAreCountedFromBelow) {
+  const std::vector<std::string> levels = {"spine", "leaf"};
+  EXPECT_EQ(LevelOfTier("tier-1", levels), "leaf");
+  EXPECT_EQ(LevelOfTier("tier-2", levels), "spine");
+  EXPECT_EQ(LevelOfTier("tier-3", levels), "") << "the whole cluster";
+  EXPECT_EQ(LevelOfTier("tier-x", levels), "tier-x");
+  EXPECT_EQ(LevelOfTier("rack", levels), "rack");
 }
 
 TEST(Gangs, AnAmountThatIsNoneIsAnErrorWithItsPlace) {

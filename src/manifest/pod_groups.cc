@@ -57,7 +57,8 @@ void ReadGroupObject(const Document& doc, const std::string& dialect, ReadJob& r
     reader.Note(doc, least, "minMember",
                 fmt::format("{} pods are wanted together and {} are in these files", min, pods));
   }
-  if (const std::string queue = QueueOf(doc); !queue.empty()) read.job.queue = queue;
+  if (const std::string queue = QueueOf(doc); !queue.empty())
+    read.job.queue = queue, read.queue_kind = dialect;
   if (read.job.priority == 0)
     read.job.priority = PriorityOf(doc, Key(spec, "priorityClassName"), false, reader);
   if (dialect == "volcano") {
@@ -81,10 +82,11 @@ void ReadGroupObject(const Document& doc, const std::string& dialect, ReadJob& r
     if (!wait.IsNull())
       read.job.max_wait_ms = std::clamp<int64_t>(IntOf(wait, 0), 0, 1'000'000'000) * 1000;
   }
-  reader.NoteRest(
-      doc, spec, "spec",
-      {"minMember", "queue", "priorityClassName", "networkTopology", "topologyConstraint",
-       "schedulingPolicy", "schedulingConstraints", "scheduleTimeoutSeconds"});
+  reader.NoteRest(doc, spec, "spec",
+                  {"minMember", "minTaskMember", "minResources", "queue", "priorityClassName",
+                   "networkTopology", "topologyConstraint", "preemptibility", "schedulingPolicy",
+                   "schedulingConstraints", "scheduleTimeoutSeconds", "workloadRef",
+                   "podGroupTemplateRef", "priority"});
 }
 
 // A native Workload names groups of a controller; they say how many of that job start together.

@@ -118,6 +118,32 @@ void ReadPolicies(const YamlNode& list, const std::string& task, ReadJob& job) {
   }
 }
 
+// Volcano's controllers do all of a Job; `muster sched serve --volcano-jobs`, in their place, less.
+void NoteVolcanoControllers(const Document& doc, const ReadJob& job, GangReader& reader) {
+  const auto note = [&](const YamlNode& at, std::string field) {
+    if (!at.IsNull())
+      reader.Note(doc, at, std::move(field),
+                  "done by Volcano's controllers, not by `muster sched serve --volcano-jobs`");
+  };
+  const YamlNode& spec = doc.spec();
+  note(Key(spec, "ttlSecondsAfterFinished"), "spec.ttlSecondsAfterFinished");
+  note(Key(spec, "volumes"), "spec.volumes");
+  for (const YamlEntry& plugin : Key(spec, "plugins").entries) {
+    if (plugin.key != "pytorch" && plugin.key != "svc" && plugin.key != "env")
+      note(plugin.value, "spec.plugins." + Printable(plugin.key));
+  }
+  for (const LifecyclePolicy& policy : job.policies) {
+    const bool event = policy.event == "PodFailed" || policy.event == "PodEvicted" ||
+                       policy.event == "TaskCompleted" || policy.event == "*";
+    const bool action = policy.action == "RestartJob" || policy.action == "CompleteJob" ||
+                        policy.action == "AbortJob" || policy.action == "TerminateJob";
+    if (!event || !action || policy.exit_code || policy.timeout_ms)
+      note(spec, fmt::format("{}policy {} on {}{}", policy.task.empty() ? "" : policy.task + ": ",
+                             policy.action, policy.event.empty() ? "an exit code" : policy.event,
+                             policy.timeout_ms ? " after a time-out" : ""));
+  }
+}
+
 void ReadVolcano(const Workload& w, ReadJob& job, GangReader& reader) {
   const Document& doc = *w.doc;
   const YamlNode& spec = doc.spec();
@@ -148,6 +174,7 @@ void ReadVolcano(const Workload& w, ReadJob& job, GangReader& reader) {
     reader.NoteRest(doc, *set.at, "task " + set.role,
                     {"name", "replicas", "minAvailable", "template", "policies"});
   }
+  NoteVolcanoControllers(doc, job, reader);
 }
 
 void ReadNativeJob(const Workload& w, ReadJob& job, GangReader& reader) {
@@ -182,7 +209,7 @@ void ReadKubeflow(const Workload& w, ReadJob& job, GangReader& reader) {
     job.ttl_s = IntOf(ttl, 0);
   const YamlNode& scheduling = Key(run, "schedulingPolicy");
   if (const std::string& queue = TextOf(Key(scheduling, "queue")); !queue.empty())
-    job.job.queue = queue;
+    job.job.queue = queue, job.queue_kind = "volcano";
   if (job.job.priority == 0)
     job.job.priority = PriorityOf(*w.doc, Key(scheduling, "priorityClass"), false, reader);
   const int64_t all = w.PodCount(), least = IntOf(Key(scheduling, "minAvailable"), all);
@@ -268,6 +295,8 @@ void ReadJobObject(const Document& doc, GangReader& reader) {
   read.job.name = doc.name;
   read.job.queue = QueueOf(doc);
   const YamlNode& label = Label(doc.root, "kueue.x-k8s.io/queue-name");
+  if (doc.kind == ManifestKind::kVolcanoJob) read.queue_kind = "volcano";
+  if (label.IsNull() && !Label(doc.root, "kai.scheduler/queue").IsNull()) read.queue_kind = "kai";
   if (!label.IsNull() || doc.kind == ManifestKind::kKueueWorkload)
     read.job.queue = LocalQueueName(doc.ns, read.job.queue);
   const YamlNode& kueue_class = Label(doc.root, "kueue.x-k8s.io/priority-class");

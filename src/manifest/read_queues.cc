@@ -1,5 +1,7 @@
 // Queues, flavors and topologies of every dialect as one quota tree.
 #include <algorithm>
+#include <cmath>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -17,7 +19,39 @@ std::optional<int64_t> AmountAt(const Document& doc, const YamlNode& node,
   const auto amount = ParseResourceAmount(resource, TextOf(node));
   if (amount.ok()) return *amount;
   reader.Bad(doc)(node, fmt::format("{}: {}", resource, amount.error().message));
-  return std::nullopt;
+  return 0;  // a limit that cannot be read is no leave to go without one
+}
+
+void AddQueue(Queue queue, std::string kind, QueueRules rules, GangReader& reader) {
+  reader.queue_rules.push_back(std::move(rules));
+  reader.queue_kinds.push_back(std::move(kind));
+  reader.into.queues.push_back(std::move(queue));
+}
+
+// Kueue: None, Hold, HoldAndDrain.
+void ReadStop(const Document& doc, QueueRules& rules) {
+  const std::string& policy = TextOf(At(doc.root, "spec.stopPolicy"));
+  if (policy.empty() || policy == "None") return;
+  rules.held = fmt::format("{} has stopPolicy {}", doc.Title(), policy);
+  rules.drain = policy == "HoldAndDrain";
+}
+
+void ReadSelector(const Document& doc, QueueRules& rules, GangReader& reader) {
+  const YamlNode& selector = At(doc.root, "spec.namespaceSelector");
+  rules.is_cluster_queue = true;
+  if (selector.IsNull()) {
+    reader.Note(doc, doc.spec(), "spec.namespaceSelector",
+                "not said: no namespace may use this queue; {} lets all of them");
+    return;
+  }
+  auto& namespaces = rules.namespaces.emplace();
+  for (const YamlEntry& label : Key(selector, "matchLabels").entries)
+    namespaces.push_back({label.key, "In", {TextOf(label.value)}});
+  for (const YamlNode& one : Key(selector, "matchExpressions").items) {
+    LabelRule rule{TextOf(Key(one, "key")), TextOf(Key(one, "operator")), {}};
+    for (const YamlNode& value : Key(one, "values").items) rule.values.push_back(TextOf(value));
+    namespaces.push_back(std::move(rule));
+  }
 }
 
 void ReadGroups(const Document& doc, const YamlNode& spec, Queue& queue, GangReader& reader) {
@@ -70,17 +104,17 @@ void ReadClusterQueue(const Document& doc, GangReader& reader) {
   if (reclaim == "Any") queue.reclaim = ReclaimPolicy::kAny;
   if (TextOf(At(preemption, "borrowWithinCohort.policy")) == "LowerPriority")
     queue.borrow = BorrowPolicy::kLowerPriority;
-  const YamlNode& selector = Key(spec, "namespaceSelector");
-  if (selector.IsNull()) {
-    reader.Note(doc, spec, "spec.namespaceSelector",
-                "not said: no namespace may use this queue in Kueue; here every LocalQueue may");
-  } else if (!selector.entries.empty()) {
-    reader.Note(doc, selector, "spec.namespaceSelector", "read, and not acted on");
-  }
+  QueueRules rules;
+  ReadStop(doc, rules);
+  ReadSelector(doc, rules, reader);
   reader.NoteRest(doc, spec, "spec",
                   {"resourceGroups", "cohort", "cohortName", "queueingStrategy",
-                   "namespaceSelector", "preemption", "fairSharing"});
-  reader.into.queues.push_back(std::move(queue));
+                   "namespaceSelector", "preemption", "fairSharing", "stopPolicy"});
+  reader.NoteRest(doc, preemption, "spec.preemption",
+                  {"withinClusterQueue", "reclaimWithinCohort", "borrowWithinCohort"});
+  reader.NoteRest(doc, Key(preemption, "borrowWithinCohort"), "spec.preemption.borrowWithinCohort",
+                  {"policy"});
+  AddQueue(std::move(queue), "kueue", std::move(rules), reader);
 }
 
 // A Volcano queue: deserved (else guarantee, else capability) is its own, capability the most it
@@ -120,7 +154,11 @@ void ReadVolcanoQueue(const Document& doc, GangReader& reader) {
   }
   reader.NoteRest(doc, spec, "spec",
                   {"weight", "capability", "deserved", "guarantee", "reclaimable", "parent"});
-  reader.into.queues.push_back(std::move(queue));
+  QueueRules rules;
+  const std::string& state = TextOf(At(doc.root, "status.state"));
+  if (state == "Closed" || state == "Closing")
+    rules.held = fmt::format("{} is {}", doc.Title(), state);
+  AddQueue(std::move(queue), "volcano", std::move(rules), reader);
 }
 
 // KAI: quota -1 is unlimited; CPU in thousandths, memory in megabytes, GPUs whole or in fractions.
@@ -131,12 +169,17 @@ void ReadKaiQueue(const Document& doc, GangReader& reader) {
   queue.parent = TextOf(Key(spec, "parentQueue"));
   queue.reclaim = ReclaimPolicy::kAny;
   for (const YamlEntry& entry : Key(spec, "resources").entries) {
-    const std::string resource = entry.key == "gpu" ? "gpu_milli" : entry.key;
-    const double scale = entry.key == "gpu" ? 1000 : entry.key == "memory" ? 1e6 : 1;
+    const std::string resource = entry.key == "gpu" ? "nvidia.com/gpu" : entry.key;
+    const double scale = entry.key == "memory" ? 1e6 : 1;
     const auto value = [&](const char* key) -> std::optional<int64_t> {
-      const auto number = ParseDouble(TextOf(Key(entry.value, key)));
+      const YamlNode& node = Key(entry.value, key);
+      const auto number = ParseDouble(TextOf(node));
       if (!number.ok() || *number < 0 || *number > 1e12) return std::nullopt;
-      return static_cast<int64_t>(*number * scale);
+      const double amount = *number * scale;
+      if (amount != std::floor(amount))
+        reader.Note(doc, node, fmt::format("spec.resources.{}.{}", entry.key, key),
+                    fmt::format("whole devices are counted: {} is taken", std::floor(amount)));
+      return static_cast<int64_t>(amount);
     };
     QuotaEntry quota;
     quota.flavor = "default";
@@ -149,7 +192,7 @@ void ReadKaiQueue(const Document& doc, GangReader& reader) {
       queue.weight = std::max<int64_t>(1, IntOf(Key(entry.value, "overQuotaWeight"), 1));
   }
   reader.NoteRest(doc, spec, "spec", {"parentQueue", "resources", "displayName"});
-  reader.into.queues.push_back(std::move(queue));
+  AddQueue(std::move(queue), "kai", {}, reader);
 }
 
 }  // namespace
@@ -176,7 +219,7 @@ void ReadQueueObject(const Document& doc, GangReader& reader) {
       ReadGroups(doc, spec, queue, reader);
       ReadWeight(doc, Key(spec, "fairSharing"), queue, reader);
       reader.NoteRest(doc, spec, "spec", {"parentName", "parent", "resourceGroups", "fairSharing"});
-      reader.into.queues.push_back(std::move(queue));
+      AddQueue(std::move(queue), "cohort", {}, reader);
       break;
     }
     case ManifestKind::kLocalQueue: {
@@ -184,8 +227,10 @@ void ReadQueueObject(const Document& doc, GangReader& reader) {
       queue.name = LocalQueueName(doc.ns, doc.name);
       queue.parent = TextOf(Key(spec, "clusterQueue"));
       ReadWeight(doc, Key(spec, "fairSharing"), queue, reader);
-      reader.NoteRest(doc, spec, "spec", {"clusterQueue", "fairSharing"});
-      reader.into.queues.push_back(std::move(queue));
+      reader.NoteRest(doc, spec, "spec", {"clusterQueue", "fairSharing", "stopPolicy"});
+      QueueRules rules;
+      ReadStop(doc, rules);
+      AddQueue(std::move(queue), "local", std::move(rules), reader);
       break;
     }
     case ManifestKind::kKueueTopology: {
@@ -203,6 +248,37 @@ void ReadQueueObject(const Document& doc, GangReader& reader) {
     default:
       break;
   }
+}
+
+// Cohorts need no object of their own: a parent that is only named counts as well.
+void TellQueuesApart(GangReader& reader) {
+  std::vector<Queue>& queues = reader.into.queues;
+  const auto kind_of_parent = [&](size_t i) -> std::string {
+    const std::string& kind = reader.queue_kinds[i];
+    return kind == "local" ? "kueue" : kind == "kueue" ? "cohort" : kind;
+  };
+  std::map<std::string, std::set<std::string>> kinds;  // by name
+  for (size_t i = 0; i < queues.size(); ++i) {
+    kinds[queues[i].name].insert(reader.queue_kinds[i]);
+    if (!queues[i].parent.empty()) kinds[queues[i].parent].insert(kind_of_parent(i));
+  }
+  auto& renamed = reader.into.renamed;
+  for (const auto& [name, who] : kinds) {
+    for (const std::string& kind : who) {
+      if (who.size() > 1 && kind != "kueue" && kind != "local")
+        renamed[{kind, name}] = fmt::format("{}@{}", name, kind);
+    }
+  }
+  const auto rename = [&](const std::string& kind, std::string& name) {
+    if (const auto found = renamed.find({kind, name}); found != renamed.end()) name = found->second;
+  };
+  for (size_t i = 0; i < queues.size(); ++i) {
+    rename(kind_of_parent(i), queues[i].parent);
+    rename(reader.queue_kinds[i], queues[i].name);
+    const QueueRules& rules = reader.queue_rules[i];
+    if (!rules.held.empty() || rules.is_cluster_queue) reader.into.rules[queues[i].name] = rules;
+  }
+  for (ReadJob& job : reader.into.jobs) rename(job.queue_kind, job.job.queue);
 }
 
 }  // namespace muster::manifest

@@ -10,6 +10,7 @@
 namespace muster::sched {
 namespace {
 
+using testing::At;
 using testing::ClusterLines;
 using testing::JobLine;
 using testing::RunScript;
@@ -26,10 +27,6 @@ class Draws {
  private:
   uint64_t state_;
 };
-
-std::string At(int64_t t, const std::string& rest) {
-  return "{\"t\":" + std::to_string(t) + "," + rest + "}\n";
-}
 
 std::string Script(uint64_t seed) {
   Draws draws(seed);

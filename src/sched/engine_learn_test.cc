@@ -7,15 +7,13 @@
 namespace muster::sched {
 namespace {
 
+using testing::At;
 using testing::ClusterLines;
 using testing::JobLine;
+using testing::kEnd;
 using testing::NodeLine;
 using testing::RunScript;
 
-const std::string kEnd = R"({"t":100000,"op":"end"})";
-std::string At(int64_t t, const std::string& rest) {
-  return "{\"t\":" + std::to_string(t) + "," + rest + "}\n";
-}
 std::string Finish(int64_t t, const std::string& job) {
   return At(t, R"("op":"job.finish","name":")" + job + "\"");
 }

@@ -7,15 +7,12 @@
 namespace muster::sched {
 namespace {
 
+using testing::At;
 using testing::ClusterLines;
 using testing::JobLine;
+using testing::kEnd;
 using testing::NodeLine;
 using testing::RunScript;
-
-constexpr const char* kEnd = R"({"t":100000,"op":"end"})";
-std::string At(int64_t t, const std::string& rest) {
-  return "{\"t\":" + std::to_string(t) + "," + rest + "}\n";
-}
 
 TEST(Engine, BindsAGangWholeOrNotAtAll) {
   const auto run = RunScript(ClusterLines(2) + JobLine(1, "fits", 2, 8, ",\"duration\":10") +
@@ -175,7 +172,7 @@ TEST(Engine, RefusesWhatCannotBeAndNamesTheLine) {
             "line 1: there is no node x");
   EXPECT_EQ(RunScript(ClusterLines(1) + NodeLine(0, 0, 0)).error,
             "line 3: node n0 is there already");
-  EXPECT_EQ(RunScript(std::string(kEnd) + "\n" + kEnd).error, "line 2: something follows the end");
+  EXPECT_EQ(RunScript(kEnd + kEnd).error, "line 2: something follows the end");
 }
 
 TEST(Engine, AnIdleTickDecidesNothing) {

@@ -11,14 +11,12 @@
 namespace muster::sched {
 namespace {
 
+using testing::At;
 using testing::ClusterLines;
 using testing::JobLine;
+using testing::kEnd;
 using testing::RunScript;
 
-std::string At(int64_t t, const std::string& rest) {
-  return "{\"t\":" + std::to_string(t) + "," + rest + "}\n";
-}
-const std::string kEnd = R"({"t":100000,"op":"end"})";
 const std::string kPreempts =
     At(0, R"("op":"queue.add","name":"default","preempt":{"within":"lower-priority"})");
 

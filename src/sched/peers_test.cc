@@ -11,16 +11,14 @@
 namespace muster::sched {
 namespace {
 
+using testing::At;
 using testing::ClusterLines;
 using testing::JobLine;
+using testing::kEnd;
 using testing::NodeLine;
 using testing::RunScript;
 using testing::ScriptRun;
 
-const std::string kEnd = R"({"t":100000,"op":"end"})";
-std::string At(int64_t t, const std::string& rest) {
-  return "{\"t\":" + std::to_string(t) + "," + rest + "}\n";
-}
 std::string Levels() {
   return "{\"t\":0,\"op\":\"topology\",\"levels\":[\"spine\",\"leaf\",\"node\"]}\n";
 }

@@ -11,6 +11,7 @@
 namespace muster::sched {
 namespace {
 
+using testing::At;
 using testing::NodeLine;
 
 class Dice {
@@ -22,10 +23,6 @@ class Dice {
  private:
   std::mt19937_64 engine_;
 };
-
-std::string At(int64_t t, const std::string& rest) {
-  return "{\"t\":" + std::to_string(t) + "," + rest + "}\n";
-}
 
 std::string RandomScript(Dice& dice) {
   std::string script = "{\"t\":0,\"op\":\"topology\",\"levels\":[\"spine\",\"leaf\",\"node\"]}\n";

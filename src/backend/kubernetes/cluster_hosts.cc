@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "kube/stream_reader.h"
+
 namespace muster::kubernetes {
 
 namespace {
@@ -106,9 +108,30 @@ ClusterHosts::ClusterHosts(const Site& site, World local, kube::Client& client,
 }
 ClusterHosts::~ClusterHosts() = default;
 
+Origin ClusterHosts::origin() const {
+  const std::lock_guard lock(mutex_);
+  if (origin_) return *origin_;
+  kube::Request request = kube::List(kube::kNodes, "", {"muster.dev/played=true", ""}, 1);
+  request.timeout = request.patience = std::chrono::seconds(3);
+  const kube::Answer answer = client_.Await(std::move(request));
+  if (!answer.ok()) return Origin::kLive;
+  bool played = false;
+  const auto read = kube::ReadList(answer.body, [&](std::string_view) -> Status {
+    played = true;
+    return {};
+  });
+  if (!read.ok()) return Origin::kLive;
+  origin_ = played ? Origin::kRehearsed : Origin::kLive;
+  return *origin_;
+}
+
 Result<HostPorts> ClusterHosts::At(std::string_view host) {
   const bool node = std::find(names_.begin(), names_.end(), host) != names_.end();
-  if (!node && host != site_) return others_->At(host);
+  const Origin where = origin();
+  if (!node && host != site_) {
+    TRY(HostPorts other, others_->At(host));
+    return HostPorts{other.host, other.world, where};
+  }
   Processes* processes = nullptr;
   World world{local_.clock, *no_files_, local_.processes, *no_http_, local_.random};
   if (node && nodes_have_a_way_) {
@@ -119,13 +142,12 @@ Result<HostPorts> ClusterHosts::At(std::string_view host) {
     return HostPorts{std::string(host),
                      World{there.world.clock, there.world.files, *asks_.back(), there.world.http,
                            there.world.random},
-                     Origin::kLive};
+                     where};
   }
   const std::lock_guard lock(made_);
   asks_.push_back(std::make_unique<Asks>(client_, mutex_, processes));
   return HostPorts{std::string(host),
-                   World{world.clock, world.files, *asks_.back(), world.http, world.random},
-                   Origin::kLive};
+                   World{world.clock, world.files, *asks_.back(), world.http, world.random}, where};
 }
 
 }  // namespace muster::kubernetes

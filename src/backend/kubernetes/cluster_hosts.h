@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,7 +26,9 @@ class ClusterHosts final : public Hosts {
 
   std::vector<std::string> Names() const override { return names_; }
   Result<HostPorts> At(std::string_view host) override;
-  Origin origin() const override { return Origin::kLive; }
+  // Rehearsed as soon as one node says that nobody but a lab's player keeps it. A server that does
+  // not answer leaves it live: nothing then passes anyway.
+  Origin origin() const override;
   int Parallel() const override { return nodes_have_a_way_ ? others_->Parallel() : 1; }
 
  private:
@@ -38,7 +41,8 @@ class ClusterHosts final : public Hosts {
   std::vector<std::string> names_;
   World local_;
   kube::Client& client_;
-  std::mutex mutex_;  // one client, many threads that look
+  mutable std::mutex mutex_;  // one client, many threads that look
+  mutable std::optional<Origin> origin_;
   std::unique_ptr<Hosts> others_;
   const bool nodes_have_a_way_;
   std::unique_ptr<NoFiles> no_files_;

@@ -6,25 +6,24 @@
 #include <nlohmann/json.hpp>
 
 #include "backend/kubernetes/apply.h"
+#include "backend/kubernetes/working_gang.h"
 #include "base/digest.h"
 #include "base/strings.h"
 #include "kube/core.h"
 #include "kube/known_kinds.h"
+#include "kube/quantity.h"
 #include "kube/stream_reader.h"
 
 namespace muster::kubernetes {
 
 namespace {
 
-// A gang's name may be anything; an object's may not.
-std::string ObjectName(const std::string& gang) { return "proof-" + Sha256Hex(gang).substr(0, 12); }
-
 std::vector<kube::Resource> KindsOf(render::Dialect dialect) {
   std::vector<kube::Resource> kinds = {kube::kJobs, kube::kServices, kube::kPods};
   if (dialect == render::Dialect::kVolcano)
-    kinds[0] = kube::ResourceFor("batch.volcano.sh/v1alpha1", "Job");
+    kinds.insert(kinds.begin(), kube::ResourceFor("batch.volcano.sh/v1alpha1", "Job"));
   if (dialect == render::Dialect::kJobSet)
-    kinds[0] = kube::ResourceFor("jobset.x-k8s.io/v1alpha2", "JobSet");
+    kinds.insert(kinds.begin(), kube::ResourceFor("jobset.x-k8s.io/v1alpha2", "JobSet"));
   return kinds;
 }
 
@@ -56,7 +55,77 @@ RankResult RankOf(const kube::Pod& pod, const nlohmann::json& json, int rank) {
   return result;
 }
 
+// "KEY=VALUE,KEY=VALUE" of a pin.
+Result<std::vector<std::pair<std::string, std::string>>> PairsOf(const std::string& text) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const std::string_view part : Split(text, ',')) {
+    const size_t equals = part.find('=');
+    if (equals == std::string_view::npos || equals == 0)
+      return Fail(Code::kInvalid, fmt::format("\"{}\": expected NAME=VALUE", Printable(part)));
+    pairs.emplace_back(Trim(part.substr(0, equals)), Trim(part.substr(equals + 1)));
+  }
+  return pairs;
+}
+
+Status ReadWorkPins(const std::map<std::string, std::string>& pins, ClusterJobsOptions& options) {
+  const auto read = [&](const char* key, auto take) -> Status {
+    const auto found = pins.find(key);
+    if (found == pins.end()) return {};
+    return take(found->second).Context(fmt::format("pins.{}", key));
+  };
+  TRY_VOID(read("proof_devices", [&](const std::string& text) -> Status {
+    TRY(const auto pairs, PairsOf(text));
+    for (const auto& [name, value] : pairs) {
+      TRY(const int64_t count, ParseInt(value));
+      if (count < 1 || count > 64) return Fail(Code::kInvalid, "expected 1 to 64 of a device");
+      options.devices.emplace_back(name, static_cast<int>(count));
+    }
+    return {};
+  }));
+  TRY_VOID(read("proof_networks", [&](const std::string& text) -> Status {
+    for (const std::string_view part : Split(text, ',')) options.networks.emplace_back(Trim(part));
+    return {};
+  }));
+  TRY_VOID(read("proof_annotations", [&](const std::string& text) -> Status {
+    TRY(const auto pairs, PairsOf(text));
+    options.annotations.insert(pairs.begin(), pairs.end());
+    return {};
+  }));
+  TRY_VOID(read("proof_cpu", [&](const std::string& text) -> Status {
+    TRY(options.cpu_milli, kube::ParseMilli(text));
+    return {};
+  }));
+  TRY_VOID(read("proof_memory", [&](const std::string& text) -> Status {
+    TRY(const int64_t milli, kube::ParseMilli(text));
+    options.memory_bytes = milli / 1000;
+    return {};
+  }));
+  return read("proof_start_within", [&](const std::string& text) -> Status {
+    TRY(options.start_within, ParseDuration(text));
+    return {};
+  });
+}
+
 }  // namespace
+
+std::string ProofName(const std::string& gang) { return "proof-" + Sha256Hex(gang).substr(0, 12); }
+
+render::JobRequest ProofRequest(const ClusterJobsOptions& options, const std::string& gang) {
+  render::JobRequest request;
+  request.dialect = options.dialect;
+  request.name = ProofName(gang);
+  request.ns = options.ns;
+  request.queue = options.queue;
+  request.scheduler = options.scheduler;
+  request.image = options.image;
+  request.torchrun = false;
+  request.wait_s = 0;  // whoever needs rank 0's name waits for it himself
+  request.gpu_resource = options.gpu_resource;
+  request.max_retry = 0;
+  request.labels = {{std::string(kProofLabel), "true"}, {"owner", "muster"}};
+  request.annotations = options.annotations;
+  return request;
+}
 
 Result<ClusterJobsOptions> OptionsFromPins(const std::map<std::string, std::string>& pins) {
   ClusterJobsOptions options;
@@ -76,6 +145,7 @@ Result<ClusterJobsOptions> OptionsFromPins(const std::map<std::string, std::stri
   if (!patience.empty()) {
     TRY(options.patience, ParseDuration(patience).Context("pins.gang_patience"));
   }
+  TRY_VOID(ReadWorkPins(pins, options));
   return options;
 }
 
@@ -94,7 +164,7 @@ Result<std::vector<std::string>> ClusterJobs::Labelled(const std::string& select
 
 Result<std::vector<std::string>> ClusterJobs::Leftovers(const std::string& gang_name) {
   return Labelled(
-      fmt::format("app.kubernetes.io/name={},{}=true", ObjectName(gang_name), kProofLabel));
+      fmt::format("app.kubernetes.io/name={},{}=true", ProofName(gang_name), kProofLabel));
 }
 
 // What an earlier run left when it was killed: all with the label, whoever's gang it was.
@@ -161,24 +231,15 @@ Result<GangResult> ClusterJobs::Watch(const std::string& gang, int wanted, Durat
 }
 
 Result<GangResult> ClusterJobs::RunGang(const GangSpec& spec) {
-  if (options_.image.empty()) {
+  if (options_.image.empty() && spec.image.empty()) {
     return Fail(Code::kInvalid, "pins: proof_image names no image: NAME@sha256:..., with sh in it");
   }
+  const std::lock_guard lock(mutex_);
   TRY_VOID(Sweep());
-  render::JobRequest request;
-  request.dialect = options_.dialect;
-  request.name = ObjectName(spec.name);
-  request.ns = options_.ns;
-  request.queue = options_.queue;
-  request.scheduler = options_.scheduler;
-  request.image = options_.image;
-  request.torchrun = false;
-  request.wait_s = 0;  // the placement is proven, not a rendezvous
-  request.gpu_resource = options_.gpu_resource;
-  request.max_retry = 0;
+  if (spec.pod_a_node) return RunWorking(spec);
+  render::JobRequest request = ProofRequest(options_, spec.name);
   request.ttl_s = 60;
   request.limit_s = 600;
-  request.labels = {{std::string(kProofLabel), "true"}, {"owner", "muster"}};
   render::Group group;
   group.name = "rank";
   group.pods = static_cast<int>(spec.nodes.size()) * spec.ranks_per_node;
@@ -195,6 +256,16 @@ Result<GangResult> ClusterJobs::RunGang(const GangSpec& spec) {
   const Status removed = submit::RemoveAll(client_, job, options_.until_gone);
   if (result.ok() && !removed.ok() && removed.error().code != Code::kTimeout)
     return Fail(removed.error());
+  return result;
+}
+
+Result<GangResult> ClusterJobs::RunWorking(const GangSpec& spec) {
+  TRY(const render::JobRequest request, WorkingRequest(options_, spec));
+  TRY(const render::RenderedJob job, render::Render(request));
+  TRY_VOID(submit::ApplyAll(client_, job));
+  auto result = WatchWorking(client_, options_, spec, request);
+  const Status removed = submit::RemoveAll(client_, job, options_.until_gone);
+  if (result.ok() && !removed.ok()) return Fail(removed.error());
   return result;
 }
 

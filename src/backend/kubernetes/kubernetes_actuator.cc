@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "backend/kubernetes/field_owner.h"
+#include "backend/kubernetes/held_taint.h"
 #include "base/digest.h"
 #include "base/strings.h"
 
@@ -33,7 +35,15 @@ std::optional<Lease> LeaseOf(const kube::Node& node) {
   return lease.ok() ? std::optional(std::move(*lease)) : std::nullopt;
 }
 
-Hold HoldOf(const kube::Node& node) {
+// " by kubectl-cordon at ...", as far as the API server knows.
+std::string By(const std::string& json, const std::vector<std::string>& path) {
+  const std::string owner = OwnerOf(json, path);
+  return owner.empty() || owner.starts_with(fmt::format("{} at ", kube::kFieldManager))
+             ? ""
+             : " by " + owner;
+}
+
+Hold HoldOf(const kube::Node& node, const std::string& json) {
   Hold hold;
   hold.schedulable = !node.unschedulable;
   hold.lease = LeaseOf(node);
@@ -41,10 +51,15 @@ Hold HoldOf(const kube::Node& node) {
   if (hold.lease) {
     hold.note = fmt::format("{}:{} {}", hold.lease->owner, hold.lease->run, hold.lease->reason);
   } else if (node.unschedulable) {
-    hold.note = text == nullptr ? "cordoned, and nobody wrote why"
-                                : "cordoned, with a lease that cannot be read";
+    const std::string lease_field = "f:" + std::string(kLeaseKey);
+    hold.note = text == nullptr
+                    ? fmt::format("cordoned{}, and nobody wrote why",
+                                  By(json, {"f:spec", "f:unschedulable"}))
+                    : fmt::format("cordoned, with a lease that cannot be read{}",
+                                  By(json, {"f:metadata", "f:annotations", lease_field}));
   } else if (text != nullptr) {
-    hold.note = "somebody uncordoned it while a lease was on it";
+    hold.note = fmt::format("somebody uncordoned it{} while a lease was on it",
+                            By(json, {"f:spec", "f:unschedulable"}));
   }
   // The resourceVersion moves with every heartbeat; this only with what is said above.
   hold.version =
@@ -71,6 +86,57 @@ bool Stays(const kube::Pod& pod) {
          pod.meta.Annotation("kubernetes.io/config.mirror") != nullptr || pod.Finished();
 }
 
+int64_t GpusOf(const kube::Pod& pod) {
+  int64_t gpus = 0;
+  for (const auto& [name, amount] : pod.Requests()) {
+    if (name == "nvidia.com/gpu" || StartsWith(name, "nvidia.com/mig-") || name == "amd.com/gpu")
+      gpus += amount / kWhole;
+  }
+  return gpus;
+}
+
+std::string JobOf(const kube::Pod& pod) {
+  const kube::Owner* by = ControllerOf(pod);
+  return fmt::format("{}/{}", pod.meta.ns,
+                     by == nullptr ? pod.meta.name : by->kind + "/" + by->name);
+}
+
+// Nothing: not said, or not a time.
+std::optional<TimePoint> DurableAt(const kube::Pod& pod) {
+  const std::string* text = pod.meta.Annotation(kCheckpointKey);
+  const auto at = text == nullptr ? Result<TimePoint>(Fail(Code::kNotFound, "")) : ParseTime(*text);
+  return at.ok() ? std::optional(*at) : std::nullopt;
+}
+
+enum class Saved { kYes, kNotYet, kUnknown };
+
+// Whether the work of each pod is saved since `since`: any pod of a job speaks for those beside it.
+class SavedWork {
+ public:
+  SavedWork(const std::vector<kube::Pod>& pods, TimePoint since) : since_(since) {
+    for (const kube::Pod& pod : pods) {
+      const auto at = DurableAt(pod);
+      if (!at) continue;
+      TimePoint& newest = newest_.try_emplace(JobOf(pod), *at).first->second;
+      newest = std::max(newest, *at);
+    }
+  }
+  Saved Of(const kube::Pod& pod) const {
+    const kube::Owner* by = ControllerOf(pod);
+    const std::string* said = pod.meta.Annotation(kCheckpointKey);
+    if (GpusOf(pod) == 0 || (by != nullptr && by->kind == "ReplicaSet") ||
+        (said != nullptr && *said == "none"))
+      return Saved::kYes;
+    const auto newest = newest_.find(JobOf(pod));
+    if (newest == newest_.end()) return Saved::kUnknown;
+    return newest->second >= since_ ? Saved::kYes : Saved::kNotYet;
+  }
+
+ private:
+  const TimePoint since_;
+  std::map<std::string, TimePoint> newest_;
+};
+
 // 4xx: the server said no, and nothing was written. Else nobody can tell.
 DidResult NotWritten(const kube::Answer& answer) {
   const bool proven = answer.status >= 400 && answer.status < 500;
@@ -89,11 +155,12 @@ std::vector<std::string> KubernetesActuator::Render(const Action& action) const 
   const std::string node = NodeName(action);
   switch (action.kind) {
     case ActKind::kCordon:
-      return {
-          fmt::format("PATCH node {}: spec.unschedulable=true and {} together", node, kLeaseKey)};
+      return {fmt::format(
+          "PATCH node {}: spec.unschedulable=true, {} and taint {} together; condition {}", node,
+          kLeaseKey, kHeldTaint, kHeldCondition)};
     case ActKind::kReturn:
-      return {fmt::format("PATCH node {}: {} and the cordon go, operand labels as before", node,
-                          kLeaseKey)};
+      return {fmt::format("PATCH node {}: {}, {} and the cordon go, operand labels as before", node,
+                          kLeaseKey, kHeldTaint)};
     case ActKind::kDrain: {
       std::vector<std::string> lines;
       if (const auto it = action.params.find("operands");
@@ -115,14 +182,13 @@ Result<Fingerprint> KubernetesActuator::Before(const Action& action) {
   return Fingerprint{{"hold", hold.version}};
 }
 
-DidResult KubernetesActuator::Patch(const std::string& node,
-                                    const std::function<Change(const kube::Node&)>& change) {
+DidResult KubernetesActuator::Patch(const std::string& node, const MakeChange& change) {
   for (int n = 1;; ++n) {
     const kube::Answer read = client_.Await(kube::Get(kube::kNodes, "", node));
     if (!read.ok()) return {Did::kRefused, "the node cannot be read: " + read.error->ToString()};
     const auto found = kube::DecodeNode(read.body);
     if (!found.ok()) return {Did::kRefused, found.error().ToString()};
-    Change wanted = change(*found);
+    Change wanted = change(*found, read.body);
     if (wanted.patch.empty()) return wanted.answer;
     Json patch = Json::parse(wanted.patch);
     patch["metadata"]["resourceVersion"] = found->meta.resource_version;
@@ -137,55 +203,103 @@ DidResult KubernetesActuator::Patch(const std::string& node,
 
 DidResult KubernetesActuator::Cordon(const Order& order) {
   if (order.lease.owner.empty()) return {Did::kRefused, "a cordon has its lease"};
-  return Patch(NodeName(order.action), [&](const kube::Node& node) -> Change {
-    if (order.fence < FenceOf(node))
-      return {{Did::kRefused, fmt::format("fence {} is older than {}", order.fence, FenceOf(node))},
+  DidResult did =
+      Patch(NodeName(order.action), [&](const kube::Node& node, const std::string& json) -> Change {
+        if (order.fence < FenceOf(node))
+          return {
+              {Did::kRefused, fmt::format("fence {} is older than {}", order.fence, FenceOf(node))},
               ""};
-    const auto lease = LeaseOf(node);
-    if (Ours(lease, order)) return {{Did::kAccepted, "it is ours already"}, ""};
-    if (node.unschedulable) return {{Did::kRefused, "somebody holds it: " + HoldOf(node).note}, ""};
-    const Json patch = {{"metadata",
-                         {{"annotations",
-                           {{std::string(kLeaseKey), WriteLease(order.lease)},
-                            {std::string(kFenceKey), std::to_string(order.fence)}}}}},
-                        {"spec", {{"unschedulable", true}}}};
-    return {{Did::kAccepted, "cordoned with its lease"},
-            patch.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
-  });
+        const auto lease = LeaseOf(node);
+        if (Ours(lease, order)) return {{Did::kAccepted, "it is ours already"}, ""};
+        if (node.unschedulable)
+          return {{Did::kRefused, "somebody holds it: " + HoldOf(node, json).note}, ""};
+        Json patch = {{"metadata",
+                       {{"annotations",
+                         {{std::string(kLeaseKey), WriteLease(order.lease)},
+                          {std::string(kFenceKey), std::to_string(order.fence)}}}}},
+                      {"spec", {{"unschedulable", true}}}};
+        if (const auto taints = TaintsWith(json, order.run, true))
+          patch["spec"]["taints"] = Json::parse(*taints);
+        return {{Did::kAccepted, "cordoned with its lease"},
+                patch.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
+      });
+  if (did.did == Did::kAccepted) did.detail += ShowHeld(order, true);
+  return did;
+}
+
+std::string KubernetesActuator::ShowHeld(const Order& order, bool held) {
+  const std::string node = NodeName(order.action);
+  const std::string now =
+      FormatTime(std::chrono::floor<std::chrono::seconds>(client_.clock().Now()));
+  const std::string text =
+      held ? fmt::format("{}, run {}: {}; until {}", order.lease.owner, order.run,
+                         Printable(order.lease.reason), FormatTime(order.lease.until))
+           : fmt::format("returned by run {}", order.run);
+  const Json apply = {{"apiVersion", "v1"},
+                      {"kind", "Node"},
+                      {"metadata", {{"name", node}}},
+                      {"status",
+                       {{"conditions",
+                         {{{"type", kHeldCondition},
+                           {"status", held ? "True" : "False"},
+                           {"reason", held ? "Held" : "Returned"},
+                           {"message", Shorten(text, 1000)},
+                           {"lastHeartbeatTime", now},
+                           {"lastTransitionTime", now}}}}}}};
+  kube::Request request = kube::Apply(
+      kube::kNodes, "", node, apply.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
+      true, "status");
+  request.patience = std::chrono::seconds(5);
+  const kube::Answer answer = client_.Await(std::move(request));
+  return answer.ok() ? "" : "; its condition could not be set: " + answer.error->ToString();
 }
 
 DidResult KubernetesActuator::Return(const Order& order) {
-  return Patch(NodeName(order.action), [&](const kube::Node& node) -> Change {
-    if (order.fence < FenceOf(node))
-      return {{Did::kRefused, fmt::format("fence {} is older than {}", order.fence, FenceOf(node))},
+  // Shown before the lease goes: killed in between, the return is given again, and nothing says
+  // "held" for ever.
+  const auto read = client_.Ask(kube::Get(kube::kNodes, "", NodeName(order.action)));
+  const auto found = read.ok() ? kube::DecodeNode(*read) : Result<kube::Node>(Fail(read.error()));
+  const bool ours = found.ok() && order.fence >= FenceOf(*found) && Ours(LeaseOf(*found), order);
+  const std::string shown = ours ? ShowHeld(order, false) : "";
+  DidResult did =
+      Patch(NodeName(order.action), [&](const kube::Node& node, const std::string& json) -> Change {
+        if (order.fence < FenceOf(node))
+          return {
+              {Did::kRefused, fmt::format("fence {} is older than {}", order.fence, FenceOf(node))},
               ""};
-    const auto lease = LeaseOf(node);
-    if (!Ours(lease, order))
-      return {{Did::kRefused, "the lease on it is not ours any more: " + HoldOf(node).note}, ""};
-    Json annotations = {{std::string(kLeaseKey), nullptr},
-                        {std::string(kOperandsKey), nullptr},
-                        {std::string(kFenceKey), std::to_string(order.fence)}};
-    Json patch = {{"metadata", {{"annotations", std::move(annotations)}}},
-                  {"spec", {{"unschedulable", nullptr}}}};
-    // A cordon of before stays.
-    if (!lease->prior_schedulable) patch["spec"]["unschedulable"] = true;
-    if (const std::string* kept = node.meta.Annotation(kOperandsKey)) {
-      const Json labels = Json::parse(*kept, nullptr, false);
-      if (!labels.is_object())
-        return {{Did::kRefused, "the operands' labels of before cannot be read"}, ""};
-      for (const auto& [label, was] : labels.items()) {
-        // What somebody set meanwhile is theirs.
-        const std::string* is = node.meta.Label(label);
-        if (is != nullptr && *is == "false") patch["metadata"]["labels"][label] = was;
-      }
-    }
-    return {{Did::kAccepted, "returned"}, patch.dump()};
-  });
+        const auto lease = LeaseOf(node);
+        if (!Ours(lease, order))
+          return {
+              {Did::kRefused, "the lease on it is not ours any more: " + HoldOf(node, json).note},
+              ""};
+        Json annotations = {{std::string(kLeaseKey), nullptr},
+                            {std::string(kOperandsKey), nullptr},
+                            {std::string(kFenceKey), std::to_string(order.fence)}};
+        Json patch = {{"metadata", {{"annotations", std::move(annotations)}}},
+                      {"spec", {{"unschedulable", nullptr}}}};
+        // A cordon of before stays.
+        if (!lease->prior_schedulable) patch["spec"]["unschedulable"] = true;
+        if (const std::string* kept = node.meta.Annotation(kOperandsKey)) {
+          const Json labels = Json::parse(*kept, nullptr, false);
+          if (!labels.is_object())
+            return {{Did::kRefused, "the operands' labels of before cannot be read"}, ""};
+          for (const auto& [label, was] : labels.items()) {
+            // What somebody set meanwhile is theirs.
+            const std::string* is = node.meta.Label(label);
+            if (is != nullptr && *is == "false") patch["metadata"]["labels"][label] = was;
+          }
+        }
+        if (const auto taints = TaintsWith(json, "", false))
+          patch["spec"]["taints"] = *taints == "[]" ? Json() : Json::parse(*taints);
+        return {{Did::kAccepted, "returned"}, patch.dump()};
+      });
+  if (did.did == Did::kAccepted) did.detail += shown;
+  return did;
 }
 
 // Only labels that are there: where the operator deploys nothing, nothing is invented.
 DidResult KubernetesActuator::HideOperands(const Order& order) {
-  return Patch(NodeName(order.action), [&](const kube::Node& node) -> Change {
+  return Patch(NodeName(order.action), [&](const kube::Node& node, const std::string&) -> Change {
     if (node.meta.Annotation(kOperandsKey) != nullptr)
       return {{Did::kAccepted, "the operands are away"}, ""};
     Json kept = Json::object(), labels = Json::object();
@@ -232,7 +346,8 @@ DidResult KubernetesActuator::Drain(const Order& order) {
   if (order.fence < FenceOf(*found))
     return {Did::kRefused, fmt::format("fence {} is older than {}", order.fence, FenceOf(*found))};
   if (!order.lease.owner.empty() && !Ours(LeaseOf(*found), order))
-    return {Did::kRefused, "the node is not held by this run any more: " + HoldOf(*found).note};
+    return {Did::kRefused,
+            "the node is not held by this run any more: " + HoldOf(*found, *read).note};
   const auto operands = order.action.params.find("operands");
   if (operands != order.action.params.end() && operands->second == "true") {
     if (const DidResult hidden = HideOperands(order); hidden.did != Did::kAccepted) return hidden;
@@ -246,12 +361,18 @@ DidResult KubernetesActuator::Drain(const Order& order) {
   while (true) {
     const auto pods = PodsOn(node);
     if (!pods.ok()) return {Did::kUnknown, pods.error().ToString()};
-    int asked = 0, budget = 0, alone = 0;
+    const SavedWork saved(*pods, order.intended_at);
+    int asked = 0, budget = 0, alone = 0, unsaved = 0, unknown = 0;
     std::string trouble;
     for (const kube::Pod& pod : *pods) {
       if (Stays(pod) || pod.meta.deleted) continue;
       if (ControllerOf(pod) == nullptr && !force) {
         ++alone;
+        continue;
+      }
+      const Saved work = force ? Saved::kYes : saved.Of(pod);
+      if (work != Saved::kYes) {
+        ++(work == Saved::kNotYet ? unsaved : unknown);
         continue;
       }
       kube::Request evict = kube::Evict(pod.meta.ns, pod.meta.name, pod.meta.uid);
@@ -267,8 +388,9 @@ DidResult KubernetesActuator::Drain(const Order& order) {
       }
     }
     const std::string said = fmt::format(
-        "{} evicted, {} wait for a disruption budget, {} that nothing would create anew stay{}",
-        asked, budget, alone, trouble.empty() ? "" : "; " + trouble);
+        "{} evicted, {} wait for a disruption budget, {} that nothing would create anew stay, {} "
+        "wait for a durable checkpoint, of {} it is UNKNOWN whether their work is saved{}",
+        asked, budget, alone, unsaved, unknown, trouble.empty() ? "" : "; " + trouble);
     if (!trouble.empty()) return {Did::kUnknown, said};
     if (budget == 0 || clock.Monotonic() + options_.evict_pause > until)
       return {Did::kAccepted, said};
@@ -294,13 +416,25 @@ ProbeResult KubernetesActuator::Probe(const Order& order) {
   if (order.action.kind == ActKind::kDrain) {
     const auto pods = PodsOn(node);
     if (!pods.ok()) return {Happened::kUnknown, pods.error().ToString()};
-    std::vector<std::string> left;
+    const SavedWork saved(*pods, order.intended_at);
+    std::vector<std::string> left, unsaved, unknown;
     for (const kube::Pod& pod : *pods) {
-      if (!Stays(pod)) left.push_back(pod.meta.Key());
+      if (Stays(pod)) continue;
+      left.push_back(pod.meta.Key());
+      const Saved work = saved.Of(pod);
+      if (work == Saved::kNotYet) unsaved.push_back(pod.meta.Key());
+      if (work == Saved::kUnknown) unknown.push_back(pod.meta.Key());
     }
     if (left.empty()) return {Happened::kYes, "no pod runs there but those that stay"};
-    return {Happened::kNo,
-            fmt::format("{} pods run there: {}", left.size(), Shorten(Join(left, ", "), 300))};
+    std::string said =
+        fmt::format("{} pods run there: {}", left.size(), Shorten(Join(left, ", "), 300));
+    if (!unsaved.empty())
+      said += "; no checkpoint since the drain began: " + Shorten(Join(unsaved, ", "), 200);
+    if (!unknown.empty()) {
+      said += fmt::format("; UNKNOWN whether their work is saved (no annotation {}): {}",
+                          kCheckpointKey, Shorten(Join(unknown, ", "), 200));
+    }
+    return {Happened::kNo, said};
   }
   const auto hold = ReadHold(node);
   if (!hold.ok()) return {Happened::kUnknown, hold.error().ToString()};
@@ -313,7 +447,7 @@ ProbeResult KubernetesActuator::Probe(const Order& order) {
 Result<Hold> KubernetesActuator::ReadHold(const std::string& node) {
   TRY(const std::string body, client_.Ask(kube::Get(kube::kNodes, "", node)));
   TRY(const kube::Node found, kube::DecodeNode(body));
-  return HoldOf(found);
+  return HoldOf(found, body);
 }
 
 Result<Actuator::Fleet> KubernetesActuator::ReadFleet() {
@@ -326,9 +460,10 @@ Result<Actuator::Fleet> KubernetesActuator::ReadFleet() {
     if (!list.is_object() || !list.contains("items"))
       return Fail(Code::kParse, "expected a list of nodes");
     for (const Json& item : list["items"]) {
-      TRY(const kube::Node node, kube::DecodeNode(item.dump()));
+      const std::string json = item.dump();
+      TRY(const kube::Node node, kube::DecodeNode(json));
       if (node.Ready()) {
-        fleet.nodes.push_back({node.meta.name, HoldOf(node)});
+        fleet.nodes.push_back({node.meta.name, HoldOf(node, json)});
       } else {
         fleet.silent.push_back(node.meta.name);
       }
@@ -344,19 +479,14 @@ Result<std::vector<RunningJob>> KubernetesActuator::JobsOn(const std::string& no
   std::map<std::string, RunningJob> jobs;
   for (const kube::Pod& pod : pods) {
     if (Stays(pod)) continue;
-    int64_t gpus = 0;
-    for (const auto& [name, amount] : pod.Requests()) {
-      if (name == "nvidia.com/gpu" || StartsWith(name, "nvidia.com/mig-") || name == "amd.com/gpu")
-        gpus += amount / kWhole;
-    }
-    const kube::Owner* by = ControllerOf(pod);
-    const std::string id = fmt::format("{}/{}", pod.meta.ns,
-                                       by == nullptr ? pod.meta.name : by->kind + "/" + by->name);
+    const std::string id = JobOf(pod);
     RunningJob& job = jobs[id];
     job.id = id;
     job.owner = pod.meta.ns;
     job.nodes = {node};
-    job.gpus += static_cast<int>(gpus);
+    job.gpus += static_cast<int>(GpusOf(pod));
+    if (const auto at = DurableAt(pod); at && (!job.durable_at || *job.durable_at < *at))
+      job.durable_at = at;
     const TimePoint started =
         pod.started ? *pod.started : pod.meta.created.value_or(client_.clock().Now());
     if (job.started == TimePoint{} || started < job.started) job.started = started;

@@ -1,6 +1,7 @@
 // Cordon, drain and return on a Kubernetes cluster. A cordon and its lease are one patch, guarded
 // by the resourceVersion that was read: the Node alone tells who holds it, since when and for which
-// run. What a person changed meanwhile is seen and left alone.
+// run. What a person changed meanwhile is seen and left alone, and named where managedFields know
+// it. A condition and a taint under our own field manager tell people and schedulers the same.
 #pragma once
 
 #include <functional>
@@ -20,8 +21,20 @@ namespace muster::kubernetes {
 inline constexpr std::string_view kLeaseKey = "muster.dev/lease";
 inline constexpr std::string_view kFenceKey = "muster.dev/fence";
 inline constexpr std::string_view kOperandsKey = "muster.dev/operands";
+// True while a lease of ours is on the node: `kubectl describe node` shows who holds it and why. It
+// follows the lease, and nothing is decided by it.
+inline constexpr std::string_view kHeldCondition = "MusterHeld";
+// Preferred only: a hard taint would keep the operands' own DaemonSets away from a node under
+// repair.
+inline constexpr std::string_view kHeldTaint = "muster.dev/held";
 // Node labels by which the GPU operator deploys its DaemonSets; "false" takes the pod away.
 inline constexpr std::string_view kOperandPrefix = "nvidia.com/gpu.deploy.";
+
+// On a pod, by the job's own hook or sidecar: when its newest durable checkpoint became durable
+// (RFC 3339), or "none" where there is nothing to lose. A drain waits for one that is younger than
+// itself; of a pod with GPUs that says nothing it is UNKNOWN whether its work is saved, and it is
+// left alone until a person says so. Replicas of a Deployment (ReplicaSet) have nothing to save.
+inline constexpr std::string_view kCheckpointKey = "muster.dev/checkpoint-durable-at";
 
 struct Options {
   Origin origin = Origin::kLive;
@@ -47,8 +60,7 @@ class KubernetesActuator final : public Actuator {
   ProbeResult Probe(const Order& order) override;
   Result<Hold> ReadHold(const std::string& node) override;
   Result<Fleet> ReadFleet() override;
-  // Pods that reserve GPUs, together by what controls them. The API does not know of checkpoints:
-  // durable_at is never set here.
+  // Pods that reserve GPUs, together by what controls them; durable_at as kCheckpointKey says.
   Result<std::vector<RunningJob>> JobsOn(const std::string& node) override;
 
  private:
@@ -58,8 +70,12 @@ class KubernetesActuator final : public Actuator {
     DidResult answer;
     std::string patch;  // without resourceVersion; "" = nothing to write
   };
-  DidResult Patch(const std::string& node, const std::function<Change(const kube::Node&)>& change);
+  // The node as it was decoded, and its JSON.
+  using MakeChange = std::function<Change(const kube::Node&, const std::string&)>;
+  DidResult Patch(const std::string& node, const MakeChange& change);
   DidResult Cordon(const Order& order);
+  // "" or why the condition could not be set, which changes nothing else.
+  std::string ShowHeld(const Order& order, bool held);
   DidResult Return(const Order& order);
   DidResult Drain(const Order& order);
   DidResult HideOperands(const Order& order);

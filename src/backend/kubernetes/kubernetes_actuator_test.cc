@@ -51,7 +51,9 @@ struct Stage {
   void Merge(const Json& patch) {
     ASSERT_TRUE(place.client.Ask(kube::MergePatch(kube::kNodes, "", "n1", patch.dump())).ok());
   }
-  void Pod(const std::string& name, const std::string& owner_kind, const std::string& node = "n1") {
+  // `durable`: what it says of its checkpoint; "" = nothing.
+  void Pod(const std::string& name, const std::string& owner_kind, const std::string& node = "n1",
+           const std::string& durable = "none") {
     Json fields = {{"spec",
                     {{"nodeName", node},
                      {"containers",
@@ -62,6 +64,7 @@ struct Stage {
                    {"status", {{"phase", "Running"}}}};
     std::string text = fields.dump();
     place.api.Put(kube::kPods, "train", name, text.substr(1, text.size() - 2));
+    if (!durable.empty()) Says(name, durable);
     if (owner_kind.empty()) return;
     const Json owner = {{"metadata",
                          {{"ownerReferences",
@@ -71,6 +74,10 @@ struct Stage {
                              {"uid", "u"},
                              {"controller", true}}}}}}};
     ASSERT_TRUE(place.client.Ask(kube::MergePatch(kube::kPods, "train", name, owner.dump())).ok());
+  }
+  void Says(const std::string& pod, const std::string& durable) {
+    const Json patch = {{"metadata", {{"annotations", {{kCheckpointKey, durable}}}}}};
+    ASSERT_TRUE(place.client.Ask(kube::MergePatch(kube::kPods, "train", pod, patch.dump())).ok());
   }
   // Evictions, which the server in memory does not know: allowed, or refused so many times.
   void Evictions(int refused) {
@@ -101,7 +108,8 @@ TEST(KubernetesActuator, ACordonAndItsLeaseAreOnePatchAndOnlyItsRunTakesItBack) 
   EXPECT_EQ(stage.actuator.Probe(cordon).happened, Happened::kNo);
   ASSERT_EQ(stage.actuator.Do(cordon).did, Did::kAccepted);
   size_t patches = 0;
-  for (const std::string& line : stage.place.api.asked()) patches += StartsWith(line, "PATCH");
+  for (const std::string& line : stage.place.api.asked())
+    patches += StartsWith(line, "PATCH") && !Contains(line, "/status");
   EXPECT_EQ(patches, 1u);
   EXPECT_EQ(stage.actuator.Probe(cordon).happened, Happened::kYes);
   const Hold hold = stage.actuator.ReadHold("n1").value();
@@ -217,6 +225,46 @@ TEST(KubernetesActuator, ADrainLeavesDaemonSetsLonePodsAndOtherNodesAlone) {
   EXPECT_EQ(stage.actuator.Probe(drain).happened, Happened::kYes);
 }
 
+TEST(KubernetesActuator, ADrainWaitsForACheckpointYoungerThanItself) {
+  Stage stage;
+  const TimePoint began = stage.place.clock.Now();
+  stage.Pod("rank-0", "Job", "n1", FormatTime(began - std::chrono::hours(1)));
+  stage.Pod("rank-1", "Job", "n1", "");
+  ASSERT_EQ(stage.actuator.Do(stage.Make(ActKind::kCordon)).did, Did::kAccepted);
+  stage.Evictions(0);
+  const Order drain = stage.Make(ActKind::kDrain);
+  auto did = stage.actuator.Do(drain);
+  EXPECT_EQ(did.did, Did::kAccepted) << did.detail;
+  EXPECT_THAT(did.detail, HasSubstr("2 wait for a durable checkpoint"));
+  EXPECT_TRUE(stage.evicted.empty());
+  EXPECT_THAT(stage.actuator.Probe(drain).detail, HasSubstr("no checkpoint since the drain began"));
+  EXPECT_EQ(stage.actuator.JobsOn("n1")->front().durable_at, began - std::chrono::hours(1));
+  // One rank speaks for the job.
+  stage.Says("rank-0", FormatTime(began + std::chrono::minutes(3)));
+  did = stage.actuator.Do(drain);
+  EXPECT_THAT(stage.evicted, ::testing::ElementsAre("rank-0", "rank-1")) << did.detail;
+}
+
+TEST(KubernetesActuator, WorkThatSaysNothingOfACheckpointIsUnknownAndLeftAloneUnlessForced) {
+  for (const std::string said : {"", "yesterday"}) {
+    Stage stage;
+    stage.Pod("rank-0", "Job", "n1", said);
+    stage.Pod("serve-0", "ReplicaSet", "n1", "");
+    ASSERT_EQ(stage.actuator.Do(stage.Make(ActKind::kCordon)).did, Did::kAccepted);
+    stage.Evictions(0);
+    Order drain = stage.Make(ActKind::kDrain);
+    EXPECT_EQ(stage.actuator.Do(drain).did, Did::kAccepted);
+    EXPECT_THAT(stage.evicted, ::testing::ElementsAre("serve-0"));
+    const ProbeResult probe = stage.actuator.Probe(drain);
+    EXPECT_EQ(probe.happened, Happened::kNo);
+    EXPECT_THAT(probe.detail, HasSubstr("UNKNOWN whether their work is saved"));
+    EXPECT_THAT(probe.detail, HasSubstr("train/rank-0"));
+    drain.action.params["force"] = "true";
+    EXPECT_EQ(stage.actuator.Do(drain).did, Did::kAccepted);
+    EXPECT_THAT(stage.evicted, ::testing::ElementsAre("serve-0", "rank-0"));
+  }
+}
+
 TEST(KubernetesActuator, ABudgetIsWaitedForAndNeverGoneAround) {
   Stage stage;
   stage.Pod("rank-0", "Job");
@@ -290,6 +338,40 @@ TEST(Lease, IsReadBackAsItWasWritten) {
   EXPECT_EQ(ReadLease(WriteLease(lease)).value(), lease);
   for (const char* text : {"", "{}", "[]", "null", "{\"owner\":3}", "{\"owner\":\"x\"}"})
     EXPECT_FALSE(ReadLease(text).ok()) << text;
+}
+
+TEST(KubernetesActuator, AHeldNodeSaysSoByConditionAndTaintAndOtherTaintsStay) {
+  Stage stage;
+  const Json theirs = {{"key", "person"}, {"value", "mine"}, {"effect", "NoSchedule"}};
+  stage.Merge({{"spec", {{"taints", {theirs}}}}});
+  ASSERT_EQ(stage.actuator.Do(stage.Make(ActKind::kCordon, "run/ä-")).did, Did::kAccepted);
+  Json node = stage.Node();
+  ASSERT_EQ(node["spec"]["taints"].size(), 2u);
+  EXPECT_EQ(node["spec"]["taints"][0], theirs);
+  EXPECT_EQ(node["spec"]["taints"][1]["key"], kHeldTaint);
+  EXPECT_EQ(node["spec"]["taints"][1]["value"], "run") << "a taint's value ends in a letter";
+  EXPECT_EQ(node["spec"]["taints"][1]["effect"], "PreferNoSchedule");
+  ASSERT_EQ(node["status"]["conditions"].size(), 2u);
+  EXPECT_EQ(node["status"]["conditions"][1]["type"], kHeldCondition);
+  EXPECT_EQ(node["status"]["conditions"][1]["status"], "True");
+  EXPECT_THAT(node["status"]["conditions"][1]["message"].get<std::string>(), HasSubstr("run/ä-"));
+  ASSERT_EQ(stage.actuator.Do(stage.Make(ActKind::kReturn, "run/ä-")).did, Did::kAccepted);
+  node = stage.Node();
+  EXPECT_EQ(node["spec"]["taints"], Json::array({theirs}));
+  EXPECT_EQ(node["status"]["conditions"][1]["status"], "False");
+}
+
+TEST(KubernetesActuator, AConditionThatCannotBeSetHindersNothing) {
+  Stage stage;
+  stage.place.api.fault = [](const kube::Exchange& exchange) -> Fault {
+    if (!Contains(exchange.path, "/status")) return {};
+    return {Fault::Kind::kRefuse, 403, R"({"kind":"Status","code":403,"reason":"Forbidden"})"};
+  };
+  const DidResult did = stage.actuator.Do(stage.Make(ActKind::kCordon));
+  EXPECT_EQ(did.did, Did::kAccepted);
+  EXPECT_THAT(did.detail, HasSubstr("its condition could not be set"));
+  EXPECT_EQ(stage.actuator.Do(stage.Make(ActKind::kReturn)).did, Did::kAccepted);
+  EXPECT_TRUE(stage.actuator.ReadHold("n1")->schedulable);
 }
 
 }  // namespace

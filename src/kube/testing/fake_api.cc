@@ -250,7 +250,18 @@ struct FakeApi::State {
     Json next = body;
     if (method == "PATCH") {
       next = found->second.json;
-      next.merge_patch(body);
+      Json merged = body;
+      // Server-side apply merges conditions by their type; nothing else of it is played.
+      if (target.subresource == "status" && merged.contains("/status/conditions"_json_pointer)) {
+        Json conditions = next.value("/status/conditions"_json_pointer, Json::array());
+        for (const Json& given : merged["status"]["conditions"]) {
+          std::erase_if(conditions.get_ref<Json::array_t&>(),
+                        [&](const Json& is) { return is["type"] == given["type"]; });
+          conditions.push_back(given);
+        }
+        merged["status"]["conditions"] = conditions;
+      }
+      next.merge_patch(merged);
     }
     const auto named =
         body.value("metadata", Json::object()).value("resourceVersion", std::string());

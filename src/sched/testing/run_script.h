@@ -53,6 +53,12 @@ inline ScriptRun RunScript(std::string_view script) {
   return run;
 }
 
+// One event; `rest` is what follows its time.
+inline std::string At(int64_t t, const std::string& rest) {
+  return "{\"t\":" + std::to_string(t) + "," + rest + "}\n";
+}
+// Long after everything else has happened.
+inline const std::string kEnd = At(100000, R"("op":"end")");
 // A node of 8 GPUs and 96 CPUs in leaf "l<leaf>" of spine "s<spine>".
 inline std::string NodeLine(int number, int spine, int leaf, const std::string& more = "") {
   return "{\"t\":0,\"op\":\"node.add\",\"name\":\"n" + std::to_string(number) + "\",\"at\":[\"s" +

@@ -20,9 +20,10 @@ std::string TextOfSpec(const sched::NodeAdd& spec) {
 
 }  // namespace
 
-HalfBound JudgeHalfBound(int bound, int waiting, int ended, int min) {
+HalfBound JudgeHalfBound(int bound, int waiting, int ended, int min, bool owed) {
   if (bound + ended >= min) return HalfBound::kWhole;
-  return bound + ended + waiting >= min ? HalfBound::kComplete : HalfBound::kWait;
+  if (bound + ended + waiting >= min) return HalfBound::kComplete;
+  return owed || waiting == 0 || bound == 0 ? HalfBound::kWait : HalfBound::kEvict;
 }
 
 Core::Core(CoreOptions options) : options_(std::move(options)) {}
@@ -81,19 +82,26 @@ void Core::RemoveNode(const std::string& name) {
   lost_nodes_.insert(name);
   TakeEvent(sched::NodeHealth{name, sched::Health::kOut});
   for (auto& [uid, pod] : pods_) {
-    if (pod.at != At::kSeated || pod.node != name) continue;
-    Gang& gang = gangs_.at(pod.gang);
-    pod.at = At::kWaiting;
-    gang.to_bind.erase(uid);
-    --gang.open;
-    TakeEvent(sched::TaskFail{gang.name, gang.task_names[static_cast<size_t>(pod.task)], pod.rank});
+    const bool unbound =
+        pod.at == At::kSeated || (pod.at == At::kBinding && !pod.asked && pod.refused);
+    if (unbound && !pod.deleting && pod.node == name) SeatAnew(uid, pod);
   }
 }
 
-void Core::SetQueues(std::vector<Queue> queues, std::vector<Flavor> flavors) {
-  queues_ = std::move(queues);
-  flavors_ = std::move(flavors);
-  rebuild_ = true;
+// Its node is gone and it is not bound there: the engine gives it another place.
+void Core::SeatAnew(const std::string& uid, Pod& pod) {
+  Gang& gang = gangs_.at(pod.gang);
+  pod.at = At::kWaiting;
+  pod.refused = false, pod.failures = 0;
+  gang.to_bind.erase(uid);
+  --gang.open;
+  TakeEvent(sched::TaskFail{gang.name, gang.task_names[static_cast<size_t>(pod.task)], pod.rank});
+}
+
+void Core::SetUnreadableQueues(std::map<std::string, std::string> why) {
+  if (why == unreadable_) return;
+  unreadable_ = std::move(why);
+  for (const auto& [name, gang] : gangs_) touched_.insert(name);
 }
 
 // ---- groups
@@ -101,7 +109,7 @@ void Core::SetQueues(std::vector<Queue> queues, std::vector<Flavor> flavors) {
 void Core::SetGroup(const GroupFacts& group) {
   const std::string key = GroupKey(group.dialect, group.meta.ns, group.meta.name);
   const auto found = groups_.find(key);
-  const bool same = found != groups_.end() && found->second == group;
+  const bool same = found != groups_.end() && found->second.SameWishes(group);
   groups_[key] = group;
   const auto name = gang_names_.find(key);
   if (name == gang_names_.end() || same) return;
@@ -109,7 +117,8 @@ void Core::SetGroup(const GroupFacts& group) {
   if (gang.phase == Phase::kPlaced) return;  // a change of mind does not move what runs
   if (gang.phase == Phase::kSubmitted) Withdraw(gang);
   touched_.insert(gang.name);
-  if (group.dialect != Dialect::kJob || group.min > 0) return;
+  if ((group.dialect != Dialect::kJob && group.dialect != Dialect::kJobSet) || group.min > 0)
+    return;
   // The Job turns out to be none that starts together: its pods are each their own.
   const std::set<std::string> uids = gang.pods;
   for (const std::string& uid : uids) {
@@ -145,6 +154,11 @@ int Core::MinOf(const Gang& gang) const {
 Core::Gang& Core::GangOf(const PodFacts& pod) {
   Dialect dialect = pod.dialect;
   std::string group = pod.group;
+  if (dialect == Dialect::kJobSet) {
+    // One that names no queue is no gang of its own; its Jobs may be.
+    const auto set = groups_.find(GroupKey(dialect, pod.id.ns, group));
+    if (set != groups_.end() && set->second.min == 0) dialect = Dialect::kNone;
+  }
   if (dialect == Dialect::kNone && !pod.owner_job.empty()) {
     // Until its Job was seen it may be one that starts together.
     const auto job = groups_.find(GroupKey(Dialect::kJob, pod.id.ns, pod.owner_job));
@@ -297,6 +311,7 @@ void Core::Leave(const std::string& uid, Pod& pod) {
   gang.ended += pod.facts->done && !pod.facts->failed ? 1 : 0;
   if (pod.deleting) {
     if (--leaving_on_[pod.node] <= 0) leaving_on_.erase(pod.node);
+    for (auto& [tree, pods] : leaving_in_) pods.erase(uid);
   } else if (pod.at == At::kWaiting) {
     if (gang.phase == Phase::kSubmitted) Withdraw(gang);
     if (gang.phase == Phase::kPlaced) EmptySeat(gang, pod);
@@ -330,14 +345,17 @@ void Core::DropIfEmpty(const std::string& name) {
 
 void Core::Bound(const std::string& uid) {
   const auto found = pods_.find(uid);
-  if (found == pods_.end() || found->second.at != At::kBinding) return;
+  if (found == pods_.end()) return;
   Pod& pod = found->second;
+  pod.asked = pod.refused = false;
+  if (pod.at != At::kBinding) return;
   pod.at = At::kBound;
   pod.failures = 0;
   if (pod.deleting) return;
   Gang& gang = gangs_.at(pod.gang);
   if (--gang.open > 0 || gang.placed_said || !gang.to_bind.empty()) return;
   gang.placed_said = true;
+  gang.refusals = 0;
   std::set<std::string> nodes;
   for (const std::string& member : gang.pods) nodes.insert(pods_.at(member).node);
   SayGang say;
@@ -347,14 +365,21 @@ void Core::Bound(const std::string& uid) {
   to_say_.push_back(std::move(say));
 }
 
-void Core::NotBound(const std::string& uid, bool refused, int64_t now_ms) {
+void Core::NotBound(const std::string& uid, const std::string& refusal, bool final,
+                    int64_t now_ms) {
   const auto found = pods_.find(uid);
-  if (found == pods_.end() || found->second.at != At::kBinding) return;
+  if (found == pods_.end()) return;
+  Pod& pod = found->second;
+  pod.asked = false;
+  if (pod.at != At::kBinding) return;
   constexpr int kMostRefusals = 3;
   constexpr int64_t kAgainMs = 1000;
-  Pod& pod = found->second;
   ++pod.failures;
-  if (refused && pod.failures >= kMostRefusals) {
+  pod.refused = !refusal.empty();
+  if (pod.refused && !pod.deleting && !rebuild_ && pod.task >= 0 && nodes_.count(pod.node) == 0)
+    return SeatAnew(uid, pod);
+  if (final && pod.failures >= kMostRefusals) {
+    gangs_.at(pod.gang).condemned = "the API server refuses to bind its pods: " + refusal;
     condemned_.insert(pod.gang);
   } else {
     again_.insert({now_ms + kAgainMs, uid});
@@ -376,11 +401,13 @@ std::vector<Core::GangView> Core::Gangs() const {
                                                    : "gathering";
     view.min = MinOf(gang), view.pods = static_cast<int>(gang.pods.size());
     std::set<std::string> nodes;
-    if (const GroupFacts* group = GroupFactsOf(gang)) view.queue = group->queue;
+    Job wishes;
+    wishes.queue.clear();
+    TakeWishes(gang, wishes);
+    view.queue = wishes.queue, view.ignored = IgnoredOf(gang);
     for (const std::string& uid : gang.pods) {
       const Pod& pod = pods_.at(uid);
       view.priority = std::max(view.priority, pod.facts->priority);
-      if (!pod.facts->queue.empty()) view.queue = pod.facts->queue;
       if (pod.at != At::kBound) continue;
       ++view.bound;
       nodes.insert(pod.node);

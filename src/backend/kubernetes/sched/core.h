@@ -23,6 +23,9 @@ struct CoreOptions {
   std::vector<std::string> levels = {"muster.dev/spine", "muster.dev/leaf"};  // node labels
   int64_t say_waiting_after_ms = 10'000;
   int64_t keep_seat_ms = 30'000;  // of a pod that failed, for the one that comes in its place
+  // So long quota waits for pods that were told to leave: the usual grace and a little. Then one
+  // that hangs holds up its own node alone.
+  int64_t hold_quota_ms = 35'000;
 };
 
 // What is to be written, in this order.
@@ -41,6 +44,7 @@ struct SayGang {
   Dialect dialect = Dialect::kNone;
   bool is_pod = true;
   std::string gang, reason, message;  // GangScheduled, GangWaiting, GangEvicted, GangRefused
+  std::string ignored;                // what the gang asks for that is not acted on
   bool warning = false;
 };
 using Act = std::variant<BindPod, DeletePod, SayGang>;
@@ -51,9 +55,19 @@ enum class HalfBound : uint8_t {
   kWhole,     // its minimum runs: the rest is placed when there is room
   kComplete,  // caught between binds: the rest is placed beside it now; where that is not possible
               // the whole gang is evicted (the engine's repair decides)
-  kWait,      // too few pods exist: a controller owes us some
+  kWait,      // too few pods exist: a controller owes us some, or they run on without those
+  kEvict,     // too few, some never ran, and nobody makes the others: an eviction was broken off
 };
-HalfBound JudgeHalfBound(int bound, int waiting, int ended, int min);
+HalfBound JudgeHalfBound(int bound, int waiting, int ended, int min, bool owed);
+
+// What of the cluster's queues and classes is no amount.
+struct QueueWords {
+  std::map<std::string, std::string> held;  // queue in the model -> why nothing starts through it
+  std::set<std::string> drained;            // and what runs is to leave
+  // Queues of several kinds that share a name: (kind as ToString(Dialect), name) -> in the model.
+  std::map<std::pair<std::string, std::string>, std::string> renamed;
+  std::map<std::string, int> priorities;  // by class; Kueue's as "kueue/NAME"
+};
 
 struct CoreStats {
   uint64_t gangs_placed = 0, binds_asked = 0, evicted = 0, rebuilds = 0, refused_pods = 0;
@@ -72,12 +86,16 @@ class Core {
   void RemovePod(const std::string& uid);
   void SetGroup(const GroupFacts& group);
   void RemoveGroup(Dialect dialect, const std::string& key);
-  void SetQueues(std::vector<Queue> queues, std::vector<Flavor> flavors);
+  void SetQueues(std::vector<Queue> queues, std::vector<Flavor> flavors, QueueWords words = {});
+  // By API group, why its queues are not known. Gangs that name such a queue wait: what quota would
+  // say is unknown.
+  void SetUnreadableQueues(std::map<std::string, std::string> why);
 
-  // The answer to a BindPod. `refused`: the server will never take it (403, 422); otherwise it may
-  // have been written or not, and is asked again once `now` has gone on by a second.
+  // The answer to a BindPod. `refusal`: why the server did not take it, so that the pod is known to
+  // be unbound; empty: it may have been written or not. Either is asked again a second after `now`;
+  // a `final` one (400, 403, 422) twice, then its gang gives back what it holds and rests.
   void Bound(const std::string& uid);
-  void NotBound(const std::string& uid, bool refused, int64_t now_ms);
+  void NotBound(const std::string& uid, const std::string& refusal, bool final, int64_t now_ms);
 
   // Everything known is decided. `now_ms` never goes back.
   void Decide(int64_t now_ms, std::vector<Act>& acts);
@@ -94,7 +112,8 @@ class Core {
     Dialect dialect = Dialect::kNone;
     int min = 0, pods = 0, bound = 0, priority = 0;
     std::vector<std::string> nodes;
-    std::string why;  // of one that waits
+    std::string why;      // of one that waits
+    std::string ignored;  // what it asks for that is not acted on
   };
   std::vector<GangView> Gangs() const;
   const PodFacts* FindPod(const std::string& uid) const;
@@ -110,7 +129,8 @@ class Core {
     std::string node;  // seat
     int task = -1, rank = -1;
     int failures = 0;
-    int64_t again_at = -1;
+    bool asked = false;    // a binding is under way
+    bool refused = false;  // the last one; it is not bound, then
     bool deleting = false;
   };
   struct KeptSeat {
@@ -121,6 +141,7 @@ class Core {
   enum class Phase : uint8_t { kGathering, kSubmitted, kPlaced };
   struct Gang {
     std::string name, ns, group;  // name: the engine's
+    std::string queue;            // as its job was last told to the engine
     Dialect dialect = Dialect::kNone;
     Phase phase = Phase::kGathering;
     std::set<std::string> pods;  // uids that are not over
@@ -133,7 +154,10 @@ class Core {
     int open = 0;   // seats whose binding is not known to be written
     int ended = 0;  // pods that ran to a good end
     bool placed_said = false;
-    bool apart = false;  // its pods are held one by one: together they do not fit as we count
+    int refusals = 0;         // evictions of it because the server refused
+    int64_t rests_until = 0;  // after one
+    std::string condemned;    // why
+    bool apart = false;       // its pods are held one by one: together they do not fit as we count
   };
 
   // core.cc: what changed.
@@ -145,19 +169,31 @@ class Core {
   void Join(const std::string& uid, Pod& pod);
   void Leave(const std::string& uid, Pod& pod);
   void EmptySeat(Gang& gang, Pod& pod);
+  void SeatAnew(const std::string& uid, Pod& pod);
   bool TakeKeptSeat(Gang& gang, const std::string& uid, Pod& pod);
   void GatherIfUnseated(Gang& gang);
   void DropIfEmpty(const std::string& name);
   bool NodeUsable(const std::string& name) const;
   sched::NodeAdd SpecOf(const NodeFacts& node) const;
 
-  // core_decide.cc: one round.
+  // core_queues.cc: what groups and queues ask for.
+  std::string QueueName(Dialect of, const std::string& name) const;
+  bool QueueThere(const std::string& name) const { return queue_at_.count(name) != 0; }
+  template <typename Visit>
+  void UpTheQueues(std::string name, Visit visit) const;
+  void TakeWishes(const Gang& gang, Job& job) const;
+  void TakeRoleMinima(const Gang& gang, const std::vector<const PodFacts*>& like, Job& job) const;
+  std::string IgnoredOf(const Gang& gang) const;
+  void EvictDrained(std::vector<Act>& acts);
+
+  // core_decide.cc: one round; core_acts.cc: what it writes.
   void Rebuild();
   void AddNode(const NodeFacts& node);
   void AddForeign(const PodFacts& pod);
   void AdoptGang(Gang& gang);
   int Need(const Gang& gang) const;
   TimePoint Age(const Gang& gang) const;
+  std::string QueueTrouble(const Gang& gang, const Job& job) const;
   Job JobFor(Gang& gang, const std::vector<std::string>& uids);
   void Submit(Gang& gang);
   void Withdraw(Gang& gang);
@@ -165,6 +201,11 @@ class Core {
   void Follow(const sched::Decision& decision, std::vector<Act>& acts);
   void FollowAll(std::vector<Act>& acts);
   void Evict(Gang& gang, const std::string& why, std::vector<Act>& acts);
+  void RepeatBinds(std::vector<Act>& acts);
+  void EvictCondemned(std::vector<Act>& acts);
+  void TellToLeave(const Gang& gang, Pod& pod, const std::string& why, std::vector<Act>& acts);
+  std::string QuotaTree(const std::string& queue) const;
+  bool MayBind(const Gang& gang) const;
   void Seat(const sched::BindDecision& bind);
   void EmitBinds(std::vector<Act>& acts);
   void SayAll(std::vector<Act>& acts);
@@ -185,15 +226,21 @@ class Core {
   std::map<std::string, std::string> gang_names_;  // GroupKey -> name
   std::map<std::string, GroupFacts> groups_;       // by GroupKey
   std::vector<Queue> queues_;
+  std::map<std::string, size_t> queue_at_;  // in queues_, by name
+  QueueWords words_;
+  bool drain_ = false;  // gangs of drained queues are to be looked for
   std::vector<Flavor> flavors_;
-  std::set<std::string> touched_;                    // gangs to look at
-  std::set<std::string> binding_;                    // gangs with to_bind
-  std::set<std::string> waiting_;                    // gangs in Phase::kSubmitted
-  std::map<std::string, int> leaving_on_;            // node -> pods of ours that were told to go
-  std::set<std::string> keeping_;                    // gangs with kept seats
-  std::set<std::pair<int64_t, std::string>> again_;  // binds to repeat
-  std::set<std::string> rejected_;                   // no node of the cluster could ever hold them
-  std::set<std::string> condemned_;  // gangs with a pod that the server will never bind
+  std::map<std::string, std::string> unreadable_;  // by API group
+  std::set<std::string> touched_;                  // gangs to look at
+  std::set<std::string> binding_;                  // gangs with to_bind
+  std::set<std::string> waiting_;                  // gangs in Phase::kSubmitted
+  std::map<std::string, int> leaving_on_;          // node -> pods of ours that were told to go
+  std::map<std::string, std::map<std::string, int64_t>> leaving_in_;  // quota tree -> uid, when
+  std::set<std::string> keeping_;                                     // gangs with kept seats
+  std::set<std::pair<int64_t, std::string>> again_;                   // binds to repeat
+  std::set<std::string> rejected_;   // no node of the cluster could ever hold them
+  std::set<std::string> condemned_;  // gangs with a pod that the server will not bind
+  std::set<std::pair<int64_t, std::string>> resting_;  // gangs, until then
   std::vector<SayGang> to_say_;
   int64_t look_at_waiting_ = 0;
   std::vector<std::string> troubles_;

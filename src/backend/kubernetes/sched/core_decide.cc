@@ -75,7 +75,11 @@ void Core::Rebuild() {
   TakeEvent(sched::TopologyLevels{levels});
   for (const auto& [name, node] : nodes_) AddNode(*node);
   for (const Flavor& flavor : flavors_) TakeEvent(sched::FlavorAdd{flavor});
-  for (const Queue& queue : queues_) TakeEvent(sched::QueueAdd{queue});
+  for (const Queue& queue : queues_) {
+    // One that cannot be in the tree limits nobody: nothing goes through it.
+    if (!TakeEvent(sched::QueueAdd{queue}))
+      words_.held.try_emplace(queue.name, "its queue cannot be used: " + troubles_.back());
+  }
   for (const auto& [uid, pod] : pods_) {
     if (!Ours(*pod.facts) && !pod.facts->node.empty() && !pod.facts->done) AddForeign(*pod.facts);
   }
@@ -140,7 +144,15 @@ void Core::AdoptGang(Gang& gang) {
     gang.why = "its nodes hold more than their kubelets would admit; it is left as it is";
     return;
   }
-  if (JudgeHalfBound(bound, waiting, gang.ended, min) == HalfBound::kWait) return;
+  const bool owed = std::any_of(uids.begin(), uids.end(), [&](const std::string& uid) {
+    return pods_.at(uid).facts->controlled;
+  });
+  const HalfBound judged = JudgeHalfBound(bound, waiting, gang.ended, min, owed);
+  if (judged == HalfBound::kEvict) {
+    gang.condemned = "some of its pods are gone, and nobody makes them anew";
+    condemned_.insert(gang.name);
+  }
+  if (judged == HalfBound::kWait || judged == HalfBound::kEvict) return;
   for (const std::string& uid : uids) {
     const Pod& pod = pods_.at(uid);
     if (pod.at == At::kWaiting)
@@ -190,16 +202,13 @@ Job Core::JobFor(Gang& gang, const std::vector<std::string>& uids) {
     pod->rank = job.tasks[task].count++;
     gang.seats[task].push_back(facts.id.uid);
     job.priority = std::max(job.priority, facts.priority);
-    if (!facts.queue.empty()) job.queue = facts.queue;
-    if (facts.topology != TopologyWish{}) job.topology = facts.topology;
-  }
-  if (const GroupFacts* group = GroupFactsOf(gang)) {
-    if (!group->queue.empty()) job.queue = group->queue;
-    if (group->topology != TopologyWish{}) job.topology = group->topology;
   }
   const int all = static_cast<int>(members.size()), need = std::min(Need(gang), all);
   for (TaskGroup& task : job.tasks) task.min = need < all ? 0 : task.count;
   if (need < all) job.elastic_min = need, job.elastic_max = all;
+  TakeWishes(gang, job);
+  TakeRoleMinima(gang, like, job);
+  gang.queue = job.queue;
   return job;
 }
 
@@ -221,16 +230,22 @@ void Core::Submit(Gang& gang) {
     waiting_.insert(gang.name);
   };
   if (uids.empty()) return;
+  if (now_ < gang.rests_until) return waits(gang.condemned);
+  if (const GroupFacts* group = GroupFactsOf(gang); group != nullptr && group->suspended)
+    return waits(fmt::format("its Job {} is suspended", gang.group));
   if (MinOf(gang) < 0)
     return waits(fmt::format("its {} {} is not there: nobody says how many pods start together",
-                             gang.dialect == Dialect::kJob ? "Job" : "PodGroup", gang.group));
+                             gang.dialect == Dialect::kJob      ? "Job"
+                             : gang.dialect == Dialect::kJobSet ? "JobSet"
+                                                                : "PodGroup",
+                             gang.group));
+  if (const GroupFacts* group = GroupFactsOf(gang); group != nullptr && !group->unsupported.empty())
+    return waits(group->unsupported);
   if (static_cast<int>(uids.size()) < Need(gang))
     return waits(fmt::format("{} pods start together, {} are there", Need(gang), uids.size()));
   const Job job = JobFor(gang, uids);
-  if (job.queue.find('/') != std::string::npos &&
-      std::none_of(queues_.begin(), queues_.end(),
-                   [&](const Queue& queue) { return queue.name == job.queue; }))
-    return waits(fmt::format("LocalQueue {} is not there", job.queue));
+  if (std::string trouble = QueueTrouble(gang, job); !trouble.empty())
+    return waits(std::move(trouble));
   gang.phase = Phase::kSubmitted;
   gang.why.clear();
   if (!TakeEvent(sched::JobSubmit{job})) {
@@ -276,33 +291,6 @@ void Core::Seat(const sched::BindDecision& bind) {
   binding_.insert(gang.name);
 }
 
-// All of it leaves; what a controller makes anew gathers and waits again.
-void Core::Evict(Gang& gang, const std::string& why, std::vector<Act>& acts) {
-  ++stats_.evicted;
-  int deleted = 0;
-  for (const std::string& uid : gang.pods) {
-    Pod& pod = pods_.at(uid);
-    pod.task = pod.rank = -1;
-    if (pod.deleting || pod.at == At::kWaiting) continue;
-    if (pod.at == At::kSeated) {
-      pod.at = At::kWaiting, pod.node.clear();
-      continue;
-    }
-    pod.deleting = true;
-    ++leaving_on_[pod.node];
-    ++deleted;
-    acts.push_back(DeletePod{pod.facts->id, gang.name, why});
-  }
-  gang.phase = Phase::kGathering;
-  gang.to_bind.clear(), gang.kept.clear(), gang.seats.clear(), gang.task_names.clear();
-  gang.open = 0;
-  gang.placed_said = false;
-  binding_.erase(gang.name), keeping_.erase(gang.name);
-  TakeEvent(sched::JobEnd{gang.name, sched::JobVerb::kCancel});
-  touched_.insert(gang.name);
-  if (deleted > 0) Say(gang, "GangEvicted", why, true, acts);
-}
-
 void Core::Follow(const sched::Decision& decision, std::vector<Act>& acts) {
   const auto gang_of = [&](const std::string& name) -> Gang* {
     const auto found = gangs_.find(name);
@@ -333,9 +321,7 @@ void Core::Follow(const sched::Decision& decision, std::vector<Act>& acts) {
           pod.at = At::kWaiting, pod.node.clear();
           continue;
         }
-        pod.deleting = true;
-        ++leaving_on_[pod.node];
-        acts.push_back(DeletePod{pod.facts->id, gang->name, shrink->code});
+        TellToLeave(*gang, pod, shrink->code, acts);
       }
     }
   } else if (const auto* pending = std::get_if<sched::PendingDecision>(&body)) {
@@ -362,64 +348,6 @@ void Core::FollowAll(std::vector<Act>& acts) {
   }
 }
 
-// A gang's pods are bound when all of its nodes are free of those who were told to leave them.
-void Core::EmitBinds(std::vector<Act>& acts) {
-  for (auto at = binding_.begin(); at != binding_.end();) {
-    Gang& gang = gangs_.at(*at);
-    const bool clear =
-        leaving_on_.empty() ||
-        std::none_of(gang.to_bind.begin(), gang.to_bind.end(), [&](const std::string& uid) {
-          return leaving_on_.count(pods_.at(uid).node) != 0;
-        });
-    if (!clear) {
-      ++at;
-      continue;
-    }
-    for (const std::string& uid : gang.to_bind) {
-      Pod& pod = pods_.at(uid);
-      pod.at = At::kBinding;
-      ++stats_.binds_asked;
-      acts.push_back(BindPod{pod.facts->id, pod.node});
-    }
-    gang.to_bind.clear();
-    at = binding_.erase(at);
-  }
-}
-
-void Core::Say(const Gang& gang, const char* reason, std::string message, bool warning,
-               std::vector<Act>& acts) {
-  SayGang say;
-  say.gang = gang.name, say.reason = reason, say.message = std::move(message);
-  say.warning = warning, say.dialect = gang.dialect;
-  if (const GroupFacts* group = GroupFactsOf(gang)) {
-    say.about = group->meta, say.is_pod = false;
-  } else if (!gang.pods.empty()) {
-    say.about = pods_.at(*gang.pods.begin()).facts->id;
-  } else {
-    return;
-  }
-  acts.push_back(std::move(say));
-}
-
-void Core::SayAll(std::vector<Act>& acts) {
-  for (const SayGang& say : to_say_) {
-    const auto gang = gangs_.find(say.gang);
-    if (gang != gangs_.end()) Say(gang->second, "GangScheduled", say.message, false, acts);
-  }
-  to_say_.clear();
-  if (now_ < look_at_waiting_) return;
-  constexpr int64_t kLookEveryMs = 1000, kSayEveryMs = 60'000;
-  look_at_waiting_ = now_ + kLookEveryMs;
-  for (const std::string& name : waiting_) {
-    Gang& gang = gangs_.at(name);
-    if (gang.why.empty() || gang.why == gang.said) continue;
-    if (now_ - gang.waits_since < options_.say_waiting_after_ms) continue;
-    if (gang.said_at >= 0 && now_ - gang.said_at < kSayEveryMs) continue;
-    gang.said = gang.why, gang.said_at = now_;
-    Say(gang, "GangWaiting", gang.why, false, acts);
-  }
-}
-
 void Core::ForgetKept() {
   for (auto at = keeping_.begin(); at != keeping_.end();) {
     Gang& gang = gangs_.at(*at);
@@ -440,20 +368,14 @@ void Core::ForgetKept() {
 void Core::Decide(int64_t now_ms, std::vector<Act>& acts) {
   now_ = std::max(now_, now_ms);
   ForgetKept();
-  while (!again_.empty() && again_.begin()->first <= now_) {
-    const auto pod = pods_.find(again_.begin()->second);
-    again_.erase(again_.begin());
-    if (pod == pods_.end() || pod->second.at != At::kBinding || pod->second.deleting) continue;
-    acts.push_back(BindPod{pod->second.facts->id, pod->second.node});
-  }
+  RepeatBinds(acts);
+  for (; !resting_.empty() && resting_.begin()->first <= now_; resting_.erase(resting_.begin()))
+    touched_.insert(resting_.begin()->second);
   constexpr int kMostRounds = 20;
   for (int round = 0; round < kMostRounds; ++round) {
     if (rebuild_) Rebuild();
-    const std::set<std::string> condemned = std::exchange(condemned_, {});
-    for (const std::string& name : condemned) {
-      if (const auto gang = gangs_.find(name); gang != gangs_.end())
-        Evict(gang->second, "the API server refuses to bind its pods", acts);
-    }
+    EvictCondemned(acts);
+    EvictDrained(acts);
     std::vector<Gang*> ready;
     for (const std::string& name : std::exchange(touched_, {})) {
       const auto gang = gangs_.find(name);
@@ -470,7 +392,7 @@ void Core::Decide(int64_t now_ms, std::vector<Act>& acts) {
     for (Gang* gang : ready) Submit(*gang);
     engine_.Run(now_, decisions_);
     FollowAll(acts);
-    if (!rebuild_ && touched_.empty() && condemned_.empty()) break;
+    if (!rebuild_ && touched_.empty()) break;
   }
   EmitBinds(acts);
   SayAll(acts);
@@ -480,8 +402,15 @@ int64_t Core::NextAt() const {
   int64_t next = -1;
   const auto at = [&](int64_t t) { next = next < 0 ? t : std::min(next, t); };
   if (!again_.empty()) at(again_.begin()->first);
+  if (!resting_.empty()) at(resting_.begin()->first);
   for (const std::string& name : keeping_) {
     for (const auto& [seat, kept] : gangs_.at(name).kept) at(kept.until);
+  }
+  for (const auto& [tree, pods] : leaving_in_) {
+    for (const auto& [uid, since] : pods) {
+      if (!binding_.empty() && since + options_.hold_quota_ms > now_)
+        at(since + options_.hold_quota_ms);
+    }
   }
   if (!waiting_.empty()) at(std::max(look_at_waiting_, now_ + 1000));
   return next;

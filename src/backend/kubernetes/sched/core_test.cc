@@ -12,11 +12,13 @@ namespace {
 using testing::SmallCluster;
 
 TEST(JudgeHalfBound, WhatIsMissingDecides) {
-  EXPECT_EQ(JudgeHalfBound(8, 0, 0, 8), HalfBound::kWhole);
-  EXPECT_EQ(JudgeHalfBound(5, 3, 0, 8), HalfBound::kComplete);
-  EXPECT_EQ(JudgeHalfBound(5, 2, 0, 8), HalfBound::kWait) << "a pod is still to be made";
-  EXPECT_EQ(JudgeHalfBound(5, 2, 1, 8), HalfBound::kComplete) << "one has done its work";
-  EXPECT_EQ(JudgeHalfBound(6, 2, 0, 6), HalfBound::kWhole) << "the minimum runs";
+  EXPECT_EQ(JudgeHalfBound(8, 0, 0, 8, true), HalfBound::kWhole);
+  EXPECT_EQ(JudgeHalfBound(5, 3, 0, 8, true), HalfBound::kComplete);
+  EXPECT_EQ(JudgeHalfBound(5, 2, 0, 8, true), HalfBound::kWait) << "a pod is still to be made";
+  EXPECT_EQ(JudgeHalfBound(5, 2, 0, 8, false), HalfBound::kEvict) << "and nobody makes it";
+  EXPECT_EQ(JudgeHalfBound(7, 0, 0, 8, false), HalfBound::kWait) << "it ran; one was taken away";
+  EXPECT_EQ(JudgeHalfBound(5, 2, 1, 8, true), HalfBound::kComplete) << "one has done its work";
+  EXPECT_EQ(JudgeHalfBound(6, 2, 0, 6, true), HalfBound::kWhole) << "the minimum runs";
 }
 
 TEST(Core, AGangIsBoundWholeOrNotAtAll) {
@@ -153,7 +155,7 @@ TEST(Core, ABindThatFailedIsAskedForAgain) {
   c.Decide();
   const auto binds = c.Binds("a");
   c.Confirm(binds[0]);
-  c.core.NotBound(binds[1].pod.uid, false, c.now);
+  c.core.NotBound(binds[1].pod.uid, "", false, c.now);
   c.Decide(100);
   EXPECT_EQ(c.Binds("a").size(), 2u);
   EXPECT_EQ(c.core.NextAt(), 1000);
@@ -162,17 +164,98 @@ TEST(Core, ABindThatFailedIsAskedForAgain) {
   EXPECT_EQ(c.Binds("a")[2].node, binds[1].node);
 }
 
-TEST(Core, APodThatTheServerNeverTakesCondemnsItsGang) {
+TEST(Core, APodThatTheServerNeverTakesCondemnsItsGangAndWhatIsNotBoundStays) {
   SmallCluster c(1);
   c.Gang("a", 2, 4);
   c.Decide();
   const auto binds = c.Binds("a");
   c.Confirm(binds[0]);
   for (int i = 0; i < 3; ++i) {
-    c.core.NotBound(binds[1].pod.uid, true, c.now);
+    c.core.NotBound(binds[1].pod.uid, "held back", true, c.now);
     c.Decide(1000 * (i + 1));
   }
-  EXPECT_EQ(c.Deleted().size(), 2u);
+  ASSERT_EQ(c.Deleted().size(), 1u);
+  EXPECT_EQ(c.Deleted()[0], binds[0].pod.name);
+}
+
+TEST(Core, AServerThatRefusesEveryBindingIsAskedEverLessOftenAndNoPodIsRemoved) {
+  SmallCluster c(1);
+  c.Gang("a", 2, 4);
+  c.Decide();
+  size_t answered = 0;
+  for (int64_t now = 0; now <= 3'600'000; now += 500) {
+    const auto binds = c.Binds("a");
+    for (; answered < binds.size(); ++answered)
+      c.core.NotBound(binds[answered].pod.uid, "forbidden", true, c.now);
+    c.Decide(now);
+  }
+  EXPECT_TRUE(c.Deleted().empty());
+  EXPECT_LT(answered, 150u) << "an hour";
+  EXPECT_NE(c.Why("ml/a").find("forbidden"), std::string::npos) << c.Why("ml/a");
+  // The right is given.
+  for (int i = 0; i < 700 && c.Binds("a").size() == answered; ++i) c.Decide(c.now + 500);
+  const auto binds = c.Binds("a");
+  ASSERT_EQ(binds.size(), answered + 2);
+  c.Confirm(binds[answered]);
+  c.Confirm(binds[answered + 1]);
+  c.Decide(c.now + 1000);
+  EXPECT_EQ(c.Says("GangScheduled"), 1u);
+}
+
+TEST(Core, ACondemnedGangWaitsForTheAnswersThatAreUnderWay) {
+  SmallCluster c(1);
+  c.Gang("a", 2, 4);
+  c.Decide();
+  const auto binds = c.Binds("a");
+  for (int i = 0; i < 3; ++i) {
+    c.core.NotBound(binds[0].pod.uid, "held back", true, c.now);
+    c.Decide(1000 * (i + 1));
+  }
+  EXPECT_TRUE(c.Deleted().empty()) << "the other may be bound in a moment";
+  c.Confirm(binds[1]);
+  c.Decide(4000);
+  ASSERT_EQ(c.Deleted().size(), 1u);
+  EXPECT_EQ(c.Deleted()[0], binds[1].pod.name);
+}
+
+TEST(Core, AGangWhoseQuotaCannotBeReadWaits) {
+  SmallCluster c(1);
+  c.core.SetUnreadableQueues({{"kueue.x-k8s.io", "listing clusterqueues: forbidden"}});
+  c.Queue("ml/team", PreemptWithin::kNever);
+  c.Gang("asks", 2, 1, {}, 0, "ml/team");
+  c.Gang("free", 2, 1);
+  c.Decide();
+  EXPECT_TRUE(c.Binds("asks").empty());
+  EXPECT_NE(c.Why("ml/asks").find("forbidden"), std::string::npos) << c.Why("ml/asks");
+  EXPECT_EQ(c.Binds("free").size(), 2u);
+  c.core.SetUnreadableQueues({});
+  c.Decide(1000);
+  EXPECT_EQ(c.Binds("asks").size(), 2u);
+}
+
+TEST(Core, QuotaThatAnEvictedGangGivesUpIsUsedWhenItIsGone) {
+  for (const bool hangs : {false, true}) {
+    SmallCluster c(2);
+    c.Queue("team", PreemptWithin::kLowerPriority, 8);
+    c.Foreign("theirs", "n0", 4);
+    c.Gang("low", 1, 4, {"n0"}, 0, "team");
+    c.Decide();
+    c.Gang("urgent", 1, 8, {}, 10, "team");
+    c.Decide(1000);
+    EXPECT_EQ(c.Deleted().size(), 1u);
+    EXPECT_TRUE(c.Binds("urgent").empty()) << "there is room on n1, and no quota yet";
+    c.Decide(1100);
+    EXPECT_TRUE(c.Binds("urgent").empty());
+    if (!hangs) c.Remove("low", 0);
+    c.Decide(1200);
+    EXPECT_EQ(c.Binds("urgent").size(), hangs ? 0u : 1u);
+    if (!hangs) continue;
+    // A pod that never goes holds its node, not the whole tree.
+    EXPECT_LE(c.core.NextAt(), 36'000);
+    c.Decide(36'000);
+    ASSERT_EQ(c.Binds("urgent").size(), 1u);
+    EXPECT_EQ(c.Binds("urgent")[0].node, "n1");
+  }
 }
 
 TEST(Core, SomebodyElsesBindingIsTakenIntoAccount) {
@@ -192,13 +275,63 @@ TEST(Core, ANodeThatVanishesBeforeTheBindIsReplaced) {
   c.Gang("a", 1, 8);
   c.Decide(1000);
   const std::string node = c.Binds("a").at(0).node;
-  c.core.NotBound(c.Binds("a")[0].pod.uid, false, c.now);
+  c.core.NotBound(c.Binds("a")[0].pod.uid, "", false, c.now);
   c.core.RemoveNode(node);
   c.core.RemovePod(c.Binds("a")[0].pod.uid);
   c.Gang("a", 1, 8);
   c.Decide(2000);
   ASSERT_EQ(c.Binds("a").size(), 2u);
   EXPECT_NE(c.Binds("a")[1].node, node);
+}
+
+// 14 of 24 are bound and the server holds the others back; their controller makes each pod anew.
+TEST(Core, ANodeThatVanishesMidBindLeavesTheGangWholeOnTheOthers) {
+  SmallCluster c(4);
+  c.Gang("half", 24, 1);
+  c.Decide();
+  size_t seen = 0;
+  const auto answer = [&](bool held_back) {
+    const std::vector<Act> acts = c.acts;
+    for (; seen < acts.size(); ++seen) {
+      if (const auto* bind = std::get_if<BindPod>(&acts[seen])) {
+        if (c.seen.count(bind->pod.uid) == 0) continue;
+        const bool held = held_back && c.seen.at(bind->pod.uid)->index >= 14;
+        if (held) c.core.NotBound(bind->pod.uid, "held back", false, c.now);
+        if (!held) c.Confirm(*bind);
+      } else if (const auto* gone = std::get_if<DeletePod>(&acts[seen])) {
+        const int index = c.seen.at(gone->pod.uid)->index;
+        c.Remove("half", index);
+        c.Pod("half", index, 24, 1);
+      }
+    }
+  };
+  answer(true);
+  const std::string lost = c.Last("half", 0).node;
+  const auto to_lost = std::count_if(c.acts.begin(), c.acts.end(), [&](const Act& act) {
+    const auto* bind = std::get_if<BindPod>(&act);
+    return bind != nullptr && bind->node == lost;
+  });
+  c.core.RemoveNode(lost);
+  for (int round = 0; round < 100; ++round) {
+    for (int i = 0; i < 24; ++i) {
+      if (c.Last("half", i).node != lost) continue;
+      c.Remove("half", i);
+      c.Pod("half", i, 24, 1);
+    }
+    c.Decide(c.now + 1000);
+    answer(false);
+  }
+  EXPECT_EQ(std::count_if(c.acts.begin(), c.acts.end(),
+                          [&](const Act& act) {
+                            const auto* bind = std::get_if<BindPod>(&act);
+                            return bind != nullptr && bind->node == lost;
+                          }),
+            to_lost)
+      << "nothing more is bound there";
+  std::map<std::string, int> on;
+  for (int i = 0; i < 24; ++i) ++on[c.Last("half", i).node];
+  EXPECT_EQ(on.size(), 3u) << c.Why("ml/half");
+  EXPECT_EQ(on.count(lost) + on.count(""), 0u) << c.Why("ml/half");
 }
 
 TEST(Core, AFailedPodsSeatIsKeptForTheOneInItsPlace) {

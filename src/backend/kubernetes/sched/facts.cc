@@ -48,28 +48,28 @@ void ReadMembership(const kube::Pod& pod, PodFacts& facts) {
   take(Dialect::kKai, meta.Annotation("pod-group-name"));
   take(Dialect::kNative, &pod.pod_group);
   take(Dialect::kKueue, meta.Label("kueue.x-k8s.io/pod-group-name"));
+  take(Dialect::kJobSet, meta.Label("jobset.sigs.k8s.io/jobset-name"));
   if (facts.dialect == Dialect::kMuster) {
     facts.group_size = Count(meta.Label("muster.dev/gang-size"));
     if (facts.group_size == 0) facts.group_size = Count(meta.Annotation("muster.dev/gang-size"));
   }
+  if (facts.dialect == Dialect::kVolcano)
+    facts.group_size = Count(meta.Annotation("scheduling.volcano.sh/group-min-member"));
   if (facts.dialect == Dialect::kKueue)
     facts.group_size = Count(meta.Annotation("kueue.x-k8s.io/pod-group-total-count"));
 }
 
-void ReadWishes(const kube::Meta& meta, PodFacts& facts) {
-  const auto text = [&](const char* key) {
-    const std::string* found = meta.Annotation(key);
-    return found == nullptr ? std::string() : *found;
+void ReadQueue(const kube::Meta& meta, PodFacts& facts) {
+  const auto take = [&](Dialect of, const std::string* name) {
+    if (name != nullptr && !name->empty()) facts.queue = *name, facts.queue_of = of;
   };
-  facts.topology.required = text("muster.dev/topology-required");
-  facts.topology.preferred = text("muster.dev/topology-preferred");
-  if (facts.topology.required.empty())
-    facts.topology.required = text("kueue.x-k8s.io/podset-required-topology");
-  if (facts.topology.preferred.empty())
-    facts.topology.preferred = text("kueue.x-k8s.io/podset-preferred-topology");
+  take(Dialect::kVolcano, meta.Annotation("scheduling.volcano.sh/queue-name"));
+  take(Dialect::kKai, meta.Label("kai.scheduler/queue"));
   if (const std::string* queue = meta.Label("kueue.x-k8s.io/queue-name"))
-    facts.queue = meta.ns + "/" + *queue;
-  if (const std::string* queue = meta.Label("muster.dev/queue")) facts.queue = *queue;
+    facts.queue = meta.ns + "/" + *queue, facts.queue_of = Dialect::kKueue;
+  take(Dialect::kMuster, meta.Label("muster.dev/queue"));
+  if (const std::string* name = meta.Label("kueue.x-k8s.io/priority-class"))
+    facts.priority_class = "kueue/" + *name;
 }
 
 // Rules about where it may run that Muster would break if it placed the pod.
@@ -85,12 +85,46 @@ std::string UnsupportedOf(const kube::Pod& pod) {
   }
   if (pod.spread_json.find("DoNotSchedule") != std::string::npos)
     return "spec.topologySpreadConstraints with DoNotSchedule is not modelled";
+  if (!pod.workload.empty())
+    return "spec.workloadRef, the gang API of Kubernetes 1.35, is not read; 1.36 and later are";
+  if (pod.meta.Label("pod-group.scheduling.sigs.k8s.io") != nullptr ||
+      pod.meta.Label("pod-group.scheduling.sigs.k8s.io/name") != nullptr)
+    return "PodGroups of scheduling.sigs.k8s.io are not read; those of scheduling.x-k8s.io are";
+  for (const char* share : {"gpu-fraction", "gpu-memory"}) {
+    if (pod.meta.Annotation(share) != nullptr)
+      return fmt::format("annotation {}: shares of a GPU are not placed on a cluster", share);
+  }
   if (!pod.resource_claims_json.empty()) return "spec.resourceClaims is not modelled";
   if (!pod.volume_claims.empty()) return "volumes of PersistentVolumeClaims are not modelled";
   for (const kube::Container& container : pod.containers) {
     if (!container.host_ports.empty()) return "hostPort is not modelled";
   }
   return "";
+}
+
+// Controllers that make gangs of their pods only where they are told to.
+bool MakesGroups(const std::string& kind) {
+  return kind == "PyTorchJob" || kind == "MPIJob" || kind == "RayCluster" || kind == "TrainJob";
+}
+
+std::string IgnoredOf(const kube::Pod& pod, const PodFacts& facts) {
+  std::string all;
+  const auto add = [&](const std::string& text) { all += (all.empty() ? "" : "; ") + text; };
+  if (pod.affinity_json.find("preferredDuringScheduling") != std::string::npos)
+    add("spec.affinity: preferences");
+  if (pod.spread_json.find("ScheduleAnyway") != std::string::npos)
+    add("spec.topologySpreadConstraints: ScheduleAnyway");
+  for (const char* key : {"kueue.x-k8s.io/podset-group-name",
+                          "kueue.x-k8s.io/podset-slice-required-topology-constraints",
+                          "volcano.sh/numa-topology-policy", "volcano.sh/sla-waiting-time"}) {
+    if (pod.meta.Annotation(key) != nullptr) add(key);
+  }
+  for (const kube::Owner& owner : pod.meta.owners) {
+    if (facts.dialect == Dialect::kNone && owner.controller && MakesGroups(owner.kind))
+      add(fmt::format("{} {} names no pod group: its pods are placed one by one", owner.kind,
+                      owner.name));
+  }
+  return all;
 }
 
 std::vector<sched::NumaZoneSpec> ReadZones(const std::string* text) {
@@ -115,24 +149,6 @@ std::vector<sched::NumaZoneSpec> ReadZones(const std::string* text) {
   return zones;
 }
 
-int IntAt(std::string_view json, const char* pointer, int otherwise) {
-  const auto text = kube::ValueAt(json, pointer);
-  if (!text) return otherwise;
-  const auto value = ParseInt(*text);
-  return value.ok() ? static_cast<int>(std::clamp<int64_t>(*value, 0, 1'000'000)) : otherwise;
-}
-std::string TextAt(std::string_view json, const char* pointer) {
-  return kube::ValueAt(json, pointer).value_or("");
-}
-
-Result<GroupFacts> GroupOf(std::string_view json, Dialect dialect) {
-  TRY(const kube::Object object, kube::DecodeObject(json));
-  GroupFacts group;
-  group.meta = IdentityOf(object.meta);
-  group.dialect = dialect;
-  return group;
-}
-
 }  // namespace
 
 std::string_view ToString(Dialect dialect) {
@@ -153,12 +169,35 @@ std::string_view ToString(Dialect dialect) {
       return "kueue";
     case Dialect::kJob:
       return "job";
+    case Dialect::kJobSet:
+      return "jobset";
   }
   return "pod";
 }
 
 std::string GroupKey(Dialect dialect, const std::string& ns, const std::string& name) {
   return fmt::format("{}/{}@{}", ns, name, ToString(dialect));
+}
+
+TopologyWish TopologyOf(const kube::Meta& meta) {
+  const auto first = [&](std::initializer_list<const char*> keys) {
+    for (const char* key : keys) {
+      if (const std::string* found = meta.Annotation(key); found != nullptr && !found->empty())
+        return *found;
+    }
+    return std::string();
+  };
+  TopologyWish wish;
+  wish.required = first({"muster.dev/topology-required", "kueue.x-k8s.io/podset-required-topology",
+                         "kai.scheduler/topology-required-placement"});
+  wish.preferred =
+      first({"muster.dev/topology-preferred", "kueue.x-k8s.io/podset-preferred-topology",
+             "kai.scheduler/topology-preferred-placement"});
+  wish.slice_size = Count(meta.Annotation("kueue.x-k8s.io/podset-slice-size"));
+  if (wish.slice_size > 0)
+    wish.slice_level = first({"kueue.x-k8s.io/podset-slice-required-topology"});
+  if (wish.slice_level.empty()) wish.slice_size = 0;
+  return wish;
 }
 
 Result<PodSeen> DecodePodSeen(std::string_view json) {
@@ -183,7 +222,8 @@ Result<PodSeen> DecodePodSeen(std::string_view json) {
     if (owner.kind == "Job" && owner.api_version == "batch/v1") facts.owner_job = owner.name;
   }
   ReadMembership(pod, facts);
-  ReadWishes(pod.meta, facts);
+  ReadQueue(pod.meta, facts);
+  facts.topology = TopologyOf(pod.meta);
   facts.index = -1;
   if (const std::string* index = pod.meta.Annotation("batch.kubernetes.io/job-completion-index")) {
     const auto value = ParseInt(*index);
@@ -199,9 +239,8 @@ Result<PodSeen> DecodePodSeen(std::string_view json) {
   for (const kube::Toleration& t : pod.tolerations)
     facts.tolerate.push_back({t.key, t.op, t.value, t.effect});
   facts.unsupported = UnsupportedOf(pod);
-  PodSeen seen{facts.id, nullptr};
-  seen.facts = std::make_shared<const PodFacts>(std::move(facts));
-  return seen;
+  facts.ignored = IgnoredOf(pod, facts);
+  return PodSeen(std::move(facts));
 }
 
 Result<NodeSeen> DecodeNodeSeen(std::string_view json) {
@@ -229,55 +268,7 @@ Result<NodeSeen> DecodeNodeSeen(std::string_view json) {
     word("muster.dev/topology-manager-scope", facts.spec.topology_manager.scope);
     word("muster.dev/cpu-manager-policy", facts.spec.topology_manager.cpu_manager);
   }
-  NodeSeen seen{facts.id, nullptr};
-  seen.facts = std::make_shared<const NodeFacts>(std::move(facts));
-  return seen;
-}
-
-Result<GroupFacts> DecodeJobGroup(std::string_view json) {
-  TRY(const kube::Job job, kube::DecodeJob(json));
-  GroupFacts group;
-  group.meta = IdentityOf(job.meta);
-  group.dialect = Dialect::kJob;
-  if (const std::string* queue = job.meta.Label("kueue.x-k8s.io/queue-name")) {
-    group.queue = job.meta.ns + "/" + *queue;
-    const int64_t parallelism = job.parallelism.value_or(1);
-    const int64_t all = std::min(parallelism, job.completions.value_or(parallelism));
-    group.min = static_cast<int>(std::clamp<int64_t>(all, 0, 1'000'000));
-  }
-  return group;
-}
-
-Result<GroupFacts> DecodeVolcanoGroup(std::string_view json) {
-  TRY(GroupFacts group, GroupOf(json, Dialect::kVolcano));
-  group.min = IntAt(json, "/spec/minMember", 1);
-  group.queue = TextAt(json, "/spec/queue");
-  const std::string tier = TextAt(json, "/spec/networkTopology/highestTierName");
-  (TextAt(json, "/spec/networkTopology/mode") == "soft" ? group.topology.preferred
-                                                        : group.topology.required) = tier;
-  return group;
-}
-
-Result<GroupFacts> DecodeCoschedulingGroup(std::string_view json) {
-  TRY(GroupFacts group, GroupOf(json, Dialect::kCoscheduling));
-  group.min = IntAt(json, "/spec/minMember", 1);
-  return group;
-}
-
-Result<GroupFacts> DecodeKaiGroup(std::string_view json) {
-  TRY(GroupFacts group, GroupOf(json, Dialect::kKai));
-  group.min = IntAt(json, "/spec/minMember", 1);
-  group.queue = TextAt(json, "/spec/queue");
-  group.topology.required = TextAt(json, "/spec/topologyConstraint/requiredTopologyLevel");
-  group.topology.preferred = TextAt(json, "/spec/topologyConstraint/preferredTopologyLevel");
-  return group;
-}
-
-Result<GroupFacts> DecodeNativeGroup(std::string_view json) {
-  TRY(GroupFacts group, GroupOf(json, Dialect::kNative));
-  group.min = IntAt(json, "/spec/schedulingPolicy/gang/minCount", 0);
-  group.topology.required = TextAt(json, "/spec/schedulingConstraints/topology/0/key");
-  return group;
+  return NodeSeen(std::move(facts));
 }
 
 }  // namespace muster::kubesched

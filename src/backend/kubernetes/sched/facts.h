@@ -22,6 +22,15 @@ struct Identity {
   std::string Key() const { return ns.empty() ? name : ns + "/" + name; }
 };
 
+// An object as the mirror keeps it; copies share the facts.
+template <typename Facts>
+struct Seen {
+  Identity meta;
+  std::shared_ptr<const Facts> facts;
+  Seen() = default;
+  explicit Seen(Facts of) : meta(of.id), facts(std::make_shared<const Facts>(std::move(of))) {}
+};
+
 // Where the group of a pod is written. Four kinds are called PodGroup, so the dialect is part of
 // the name.
 enum class Dialect : uint8_t {
@@ -32,7 +41,8 @@ enum class Dialect : uint8_t {
   kKai,           // annotation pod-group-name
   kNative,        // spec.schedulingGroup.podGroupName
   kKueue,         // label kueue.x-k8s.io/pod-group-name, the size in its total-count annotation
-  kJob,           // an Indexed Job that names a Kueue queue: all its pods are admitted at once
+  kJob,           // a Job that names a Kueue queue: all its pods are admitted at once
+  kJobSet,        // a JobSet that names one: the pods of all its Jobs
 };
 std::string_view ToString(Dialect dialect);
 
@@ -43,10 +53,12 @@ struct PodFacts {
   std::string refusal;  // the kubelet's reason, of a pod that it refused
   Dialect dialect = Dialect::kNone;
   std::string group;
-  int group_size = 0;  // as the pod itself says; 0 = an object says it
-  int index = -1;      // of an indexed Job
-  std::string queue;   // empty = none said
+  int group_size = 0;                 // as the pod itself says; 0 = an object says it
+  int index = -1;                     // of an indexed Job
+  std::string queue;                  // empty = none said
+  Dialect queue_of = Dialect::kNone;  // whose queue it is, where names alone do not tell
   int priority = 0;
+  std::string priority_class;  // Kueue's, which counts before the pod's own priority
   TopologyWish topology;
   TimePoint created{};
   Resources shape;
@@ -54,11 +66,9 @@ struct PodFacts {
   std::vector<Toleration> tolerate;
   // A field that restricts where it may run and that is not modelled: it is not placed.
   std::string unsupported;
+  std::string ignored;  // wishes that are not acted on; it is placed all the same
 };
-struct PodSeen {
-  Identity meta;
-  std::shared_ptr<const PodFacts> facts;
-};
+using PodSeen = Seen<PodFacts>;
 Result<PodSeen> DecodePodSeen(std::string_view json);
 
 struct NodeFacts {
@@ -66,28 +76,34 @@ struct NodeFacts {
   sched::NodeAdd spec;  // `at` is filled in from labels by those who know the levels
   bool usable = true;   // ready and not cordoned
 };
-struct NodeSeen {
-  Identity meta;
-  std::shared_ptr<const NodeFacts> facts;
-};
+using NodeSeen = Seen<NodeFacts>;
 Result<NodeSeen> DecodeNodeSeen(std::string_view json);
 
-// A group's own object: a PodGroup of any dialect, or a Job.
+// A group's own object: a PodGroup of any dialect, a Job or a JobSet.
 struct GroupFacts {
   Identity meta;
   Dialect dialect = Dialect::kNone;
-  int min = 0;  // 0: pod by pod
+  int min = 0;             // 0: pod by pod
+  bool suspended = false;  // a Job whose pods are about to go
   std::string queue;
-  TopologyWish topology;
-  bool operator==(const GroupFacts& other) const {
-    return min == other.min && queue == other.queue && topology == other.topology;
-  }
+  TopologyWish topology;       // Volcano's tiers as "tier-2": see LevelOfTier
+  std::string priority_class;  // Kueue's as "kueue/NAME"; empty: the pods' own priority counts
+  std::optional<int> priority;
+  bool preemptible = true;
+  std::map<std::string, int> role_min;  // Volcano's minTaskMember: of each role's pods
+  std::string unsupported;              // why it is not placed at all
+  std::vector<std::string> ignored;     // what it asks for that is not acted on
+  bool SameWishes(const GroupFacts& other) const;
 };
 Result<GroupFacts> DecodeJobGroup(std::string_view json);
 Result<GroupFacts> DecodeVolcanoGroup(std::string_view json);
 Result<GroupFacts> DecodeCoschedulingGroup(std::string_view json);
 Result<GroupFacts> DecodeKaiGroup(std::string_view json);
 Result<GroupFacts> DecodeNativeGroup(std::string_view json);
+Result<GroupFacts> DecodeJobSetGroup(std::string_view json);
+
+// What of the annotations of pods, or of their template, bounds where a gang may be.
+TopologyWish TopologyOf(const kube::Meta& meta);
 
 // "train/ddp@volcano".
 std::string GroupKey(Dialect dialect, const std::string& ns, const std::string& name);

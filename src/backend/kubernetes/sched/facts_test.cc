@@ -24,6 +24,7 @@ TEST(PodFacts, EveryDialectNamesItsGroup) {
   EXPECT_EQ(dialect(R"(,"annotations":{"pod-group-name":"g"})"), Dialect::kKai);
   EXPECT_EQ(dialect("", R"(,"schedulingGroup":{"podGroupName":"g"})"), Dialect::kNative);
   EXPECT_EQ(dialect(R"(,"labels":{"kueue.x-k8s.io/pod-group-name":"g"})"), Dialect::kKueue);
+  EXPECT_EQ(dialect(R"(,"labels":{"jobset.sigs.k8s.io/jobset-name":"g"})"), Dialect::kJobSet);
   EXPECT_EQ(dialect(""), Dialect::kNone);
 }
 
@@ -82,25 +83,31 @@ TEST(NodeFacts, ZonesThatCannotBeReadAreNone) {
   }
 }
 
-TEST(GroupFacts, EachDialectSaysItsMinimum) {
-  const std::string meta = R"({"metadata":{"name":"g","namespace":"ml"},"spec":)";
-  EXPECT_EQ(DecodeVolcanoGroup(meta + R"({"minMember":3,"queue":"q"}})")->min, 3);
-  EXPECT_EQ(DecodeVolcanoGroup(meta + R"({"minMember":3,"queue":"q"}})")->queue, "q");
-  EXPECT_EQ(DecodeCoschedulingGroup(meta + R"({"minMember":4}})")->min, 4);
-  EXPECT_EQ(DecodeKaiGroup(meta + R"({"minMember":5}})")->min, 5);
-  EXPECT_EQ(DecodeNativeGroup(meta + R"({"schedulingPolicy":{"gang":{"minCount":6}}}})")->min, 6);
-  EXPECT_EQ(DecodeNativeGroup(meta + R"({"schedulingPolicy":{"basic":{}}}})")->min, 0);
+TEST(PodFacts, WishesThatAreNotActedOnAreNamed) {
+  EXPECT_EQ(FactsOf("", "").ignored, "");
+  EXPECT_NE(FactsOf("", R"(,"affinity":{"nodeAffinity":)"
+                        R"({"preferredDuringSchedulingIgnoredDuringExecution":[{}]}})")
+                .ignored,
+            "");
+  const std::string ray =
+      R"(,"ownerReferences":[{"apiVersion":"ray.io/v1","kind":"RayCluster","name":"r","uid":"1",)"
+      R"("controller":true}])";
+  EXPECT_NE(FactsOf(ray, "").ignored.find("one by one"), std::string::npos);
+  EXPECT_EQ(FactsOf(ray + R"(,"annotations":{"scheduling.k8s.io/group-name":"g"})", "").ignored,
+            "");
 }
 
-TEST(GroupFacts, AJobIsAGangWhereItNamesAQueueOfKueue) {
-  const std::string rest =
-      R"("spec":{"parallelism":6,"completions":6,"completionMode":"Indexed"}})";
-  EXPECT_EQ(DecodeJobGroup(R"({"metadata":{"name":"j","namespace":"ml"},)" + rest)->min, 0);
-  const auto group = DecodeJobGroup(
-      R"({"metadata":{"name":"j","namespace":"ml","labels":{"kueue.x-k8s.io/queue-name":"q"}},)" +
-      rest);
-  EXPECT_EQ(group->min, 6);
-  EXPECT_EQ(group->queue, "ml/q");
+TEST(PodFacts, WhatWouldBePlacedWronglyIsNotPlaced) {
+  EXPECT_NE(FactsOf("", R"(,"workloadRef":{"name":"w","podGroup":"g"})").unsupported, "");
+  EXPECT_NE(FactsOf(R"(,"annotations":{"gpu-fraction":"0.5"})", "").unsupported, "");
+  EXPECT_NE(FactsOf(R"(,"labels":{"pod-group.scheduling.sigs.k8s.io":"g"})", "").unsupported, "");
+}
+
+TEST(PodFacts, QueuesAreKnownByWhoseTheyAre) {
+  const PodFacts kai = FactsOf(R"(,"labels":{"kai.scheduler/queue":"q"})", "");
+  EXPECT_EQ(kai.queue, "q");
+  EXPECT_EQ(kai.queue_of, Dialect::kKai);
+  EXPECT_EQ(FactsOf(R"(,"labels":{"kueue.x-k8s.io/queue-name":"q"})", "").queue, "ml/q");
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "backend/kubernetes/sched/mirror.h"
 
+#include <map>
+
 #include <fmt/format.h>
 
 #include "base/strings.h"
@@ -17,6 +19,15 @@ struct Mirror::Optional {
   std::unique_ptr<kube::Reflector<kube::Object>> queues;
   std::vector<std::string> older;  // versions to try where this one is not served
   kube::Resource resource;
+  // Not absent: they may be there, and we may not read them.
+  bool forbidden() const {
+    const auto& trouble = groups ? groups->trouble() : queues->trouble();
+    const bool stopped = groups ? groups->stopped() : queues->stopped();
+    return stopped && trouble && trouble->code == Code::kPermission;
+  }
+  std::string why_forbidden() const {
+    return Printable((groups ? groups->trouble() : queues->trouble())->message);
+  }
   bool known() const {
     return groups ? groups->synced() || groups->stopped() : queues->synced() || queues->stopped();
   }
@@ -75,12 +86,17 @@ Mirror::Mirror(kube::Client& client, Core& core, OnNote on_note)
                Dialect::kKai);
   AddGroupKind({"scheduling.k8s.io", "v1beta1", "podgroups", "PodGroup"}, DecodeNativeGroup,
                Dialect::kNative);
+  AddGroupKind({"jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet"}, DecodeJobSetGroup,
+               Dialect::kJobSet);
+  AddQueueKind(kube::kNamespaces, {});
+  AddQueueKind({"scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", false}, {});
   AddQueueKind({"scheduling.volcano.sh", "v1beta1", "queues", "Queue", false}, {});
   AddQueueKind({"scheduling.run.ai", "v2", "queues", "Queue", false}, {});
   for (const auto& [plural, kind, namespaced] :
        {std::tuple{"resourceflavors", "ResourceFlavor", false},
         std::tuple{"clusterqueues", "ClusterQueue", false}, std::tuple{"cohorts", "Cohort", false},
-        std::tuple{"localqueues", "LocalQueue", true}})
+        std::tuple{"localqueues", "LocalQueue", true},
+        std::tuple{"workloadpriorityclasses", "WorkloadPriorityClass", false}})
     AddQueueKind({"kueue.x-k8s.io", "v1beta2", plural, kind, namespaced}, {"v1beta1"});
 }
 
@@ -141,6 +157,7 @@ void Mirror::Start() {
       if (alive.expired()) return;
       for (const auto& one : optional_) {
         if (one->groups && one->groups->stopped()) one->groups->Start();
+        if (one->queues && one->forbidden()) one->queues->Start();
       }
       self(self);
     });
@@ -158,27 +175,129 @@ bool Mirror::synced() const {
   return true;
 }
 
-// Few and seldom: all of them are read again, by the reader that lint and simulate use.
-void Mirror::Prepare() {
-  if (!queues_changed_) return;
-  queues_changed_ = false;
-  std::string list = R"({"apiVersion":"v1","kind":"List","items":[)";
-  bool first = true;
+std::vector<ManifestFile> Mirror::QueueFiles() const {
+  std::vector<ManifestFile> files;
+  for (const auto& one : optional_) {
+    if (!one->queues || one->resource == kube::kNamespaces) continue;
+    for (const auto& [key, entry] : one->queues->known().all()) {
+      auto file = ParseManifestFile(entry.value.json, one->resource.Title() + "/" + key);
+      if (file.ok()) files.push_back(std::move(*file));
+    }
+  }
+  return files;
+}
+
+void Mirror::NoteQueues(const Gangs& gangs) {
+  std::map<std::string, std::string> by_object;
+  for (const ManifestNote& note : gangs.notes) {
+    std::string& text = by_object[note.file];
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", note.field, note.what);
+  }
+  queue_notes_.clear();
   for (const auto& one : optional_) {
     if (!one->queues) continue;
     for (const auto& [key, entry] : one->queues->known().all()) {
-      list += (first ? "" : ",") + entry.value.json;
-      first = false;
+      const auto text = by_object.find(one->resource.Title() + "/" + key);
+      const kube::Meta& meta = entry.value.meta;
+      if (text != by_object.end())
+        queue_notes_.push_back(
+            {one->resource, {meta.ns, meta.name, meta.uid, meta.resource_version}, text->second});
     }
   }
-  list += "]}";
-  auto file = ParseManifestFile(std::move(list), "queues of the cluster");
-  if (!file.ok()) return Note(file.error().ToString());
-  std::vector<ManifestFile> files;
-  files.push_back(std::move(*file));
+}
+
+// Which namespaces may use a ClusterQueue is decided by their labels, for each LocalQueue.
+QueueWords Mirror::WordsFrom(const Gangs& gangs) const {
+  QueueWords words;
+  words.renamed = gangs.renamed;
+  words.priorities = gangs.priorities;
+  for (const auto& [name, rules] : gangs.rules) {
+    if (!rules.held.empty()) words.held[name] = rules.held;
+    if (rules.drain) words.drained.insert(name);
+  }
+  const Optional* namespaces = nullptr;
+  for (const auto& one : optional_) {
+    if (one->queues && one->resource == kube::kNamespaces) namespaces = one.get();
+  }
+  for (const Queue& queue : gangs.queues) {
+    const auto rules = gangs.rules.find(queue.parent);
+    const size_t slash = queue.name.find('/');
+    if (slash == std::string::npos || rules == gangs.rules.end() || !rules->second.is_cluster_queue)
+      continue;
+    const std::string ns = queue.name.substr(0, slash);
+    if (!rules->second.namespaces) {
+      words.held.try_emplace(
+          queue.name, fmt::format("ClusterQueue {} has no namespaceSelector, so no namespace "
+                                  "may use it (`namespaceSelector: {{}}` lets all of them)",
+                                  queue.parent));
+      continue;
+    }
+    if (rules->second.namespaces->empty()) continue;
+    const kube::Object* object =
+        namespaces == nullptr ? nullptr : namespaces->queues->known().Find(ns);
+    std::map<std::string, std::string> labels;
+    if (object != nullptr) labels = {object->meta.labels.begin(), object->meta.labels.end()};
+    if (object == nullptr || !Matches(*rules->second.namespaces, labels))
+      words.held.try_emplace(
+          queue.name,
+          object == nullptr
+              ? fmt::format("the labels of namespace {} are not known, and ClusterQueue {} selects "
+                            "by them",
+                            ns, queue.parent)
+              : fmt::format("the namespaceSelector of ClusterQueue {} does not match namespace {}",
+                            queue.parent, ns));
+  }
+  return words;
+}
+
+namespace {
+
+// Everything that decides, as text: the status of a queue changes with each job, and making the
+// engine again takes O(cluster).
+std::string TextOf(const Gangs& gangs, const QueueWords& words) {
+  std::string text;
+  const auto add = [&](const auto&... parts) { ((text += fmt::format("{}\n", parts)), ...); };
+  const auto limit = [](const std::optional<int64_t>& amount) { return amount.value_or(-1); };
+  for (const Queue& queue : gangs.queues) {
+    add(queue.name, queue.parent, queue.weight, static_cast<int>(queue.order),
+        static_cast<int>(queue.within), static_cast<int>(queue.reclaim),
+        static_cast<int>(queue.borrow));
+    for (const QuotaEntry& entry : queue.quota)
+      add(entry.flavor, entry.resource, entry.nominal, limit(entry.borrow), limit(entry.lend));
+  }
+  for (const Flavor& flavor : gangs.flavors) {
+    add("flavor", flavor.name);
+    for (const auto& [key, value] : flavor.labels) add(key, value);
+  }
+  for (const auto& [queue, why] : words.held) add("held", queue, why);
+  for (const std::string& queue : words.drained) add("drained", queue);
+  for (const auto& [name, model] : words.renamed) add("renamed", name.first, name.second, model);
+  for (const auto& [name, value] : words.priorities) add("class", name, value);
+  return text;
+}
+
+}  // namespace
+
+// Few and seldom: all of them are read again, by the reader that lint and simulate use.
+void Mirror::Prepare() {
+  std::map<std::string, std::string> unreadable;
+  for (const auto& one : optional_) {
+    // Who cannot read namespaces or classes is told where one of them decides.
+    const std::string& group = one->resource.group;
+    if (group.empty() || group == "scheduling.k8s.io") continue;
+    if (one->queues && one->forbidden()) unreadable[one->resource.group] = one->why_forbidden();
+  }
+  core_.SetUnreadableQueues(std::move(unreadable));
+  if (!queues_changed_) return;
+  queues_changed_ = false;
+  const std::vector<ManifestFile> files = QueueFiles();
   Gangs gangs = ReadGangs(files);
   for (const std::string& error : gangs.errors) Note(error);
-  core_.SetQueues(std::move(gangs.queues), std::move(gangs.flavors));
+  NoteQueues(gangs);
+  QueueWords words = WordsFrom(gangs);
+  std::string text = TextOf(gangs, words);
+  if (std::exchange(queues_told_, text) == text) return;
+  core_.SetQueues(std::move(gangs.queues), std::move(gangs.flavors), std::move(words));
 }
 
 }  // namespace muster::kubesched

@@ -10,8 +10,16 @@
 #include "backend/kubernetes/sched/core.h"
 #include "kube/client.h"
 #include "kube/reflector.h"
+#include "manifest/gangs.h"
 
 namespace muster::kubesched {
+
+// What an object asks for that is not acted on.
+struct FieldsNote {
+  kube::Resource resource;
+  Identity about;
+  std::string message;
+};
 
 class Mirror {
  public:
@@ -24,6 +32,8 @@ class Mirror {
   bool synced() const;
   // Tells the core of queues that changed. Before each Core::Decide.
   void Prepare();
+  // As of the last Prepare.
+  const std::vector<FieldsNote>& queue_notes() const { return queue_notes_; }
   // What the scheduler cannot do without (nodes, pods, Jobs) cannot be read.
   const std::optional<Error>& fatal() const { return fatal_; }
   // Something changed since the last call.
@@ -37,6 +47,9 @@ class Mirror {
                     Dialect dialect);
   void AddQueueKind(const kube::Resource& resource, std::vector<std::string> older);
   void Note(const std::string& text);
+  std::vector<ManifestFile> QueueFiles() const;
+  void NoteQueues(const Gangs& gangs);
+  QueueWords WordsFrom(const Gangs& gangs) const;
 
   kube::Client& client_;
   Core& core_;
@@ -47,6 +60,8 @@ class Mirror {
   std::unique_ptr<kube::Reflector<PodSeen>> pods_;
   std::unique_ptr<kube::Reflector<GroupFacts>> jobs_;
   std::vector<std::unique_ptr<Optional>> optional_;
+  std::vector<FieldsNote> queue_notes_;
+  std::string queues_told_;  // to the core, as text
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

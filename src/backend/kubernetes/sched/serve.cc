@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/digest.h"
 #include "base/strings.h"
 
 namespace muster::kubesched {
@@ -38,10 +39,19 @@ kube::Resource GroupResource(Dialect dialect) {
       return {"scheduling.k8s.io", "v1beta1", "podgroups", "PodGroup"};
     case Dialect::kJob:
       return kube::kJobs;
+    case Dialect::kJobSet:
+      return {"jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet"};
     default:
       return kube::kPods;
   }
 }
+
+namespace {
+std::string MessageOf(const SayGang& say) {
+  if (say.ignored.empty()) return Shorten(say.message, 900);
+  return Shorten(say.message, 500) + "; not acted on: " + Shorten(say.ignored, 400);
+}
+}  // namespace
 
 std::string GangEventBody(const SayGang& say, const std::string& name, const std::string& now) {
   const kube::Resource about = say.is_pod ? kube::kPods : GroupResource(say.dialect);
@@ -53,8 +63,31 @@ std::string GangEventBody(const SayGang& say, const std::string& name, const std
                  {"namespace", say.about.ns},
                  {"uid", say.about.uid}}},
                {"reason", say.reason},
-               {"message", fmt::format("{}: {}", say.gang, Shorten(say.message, 900))},
+               {"message", fmt::format("{}: {}", say.gang, MessageOf(say))},
                {"type", say.warning ? "Warning" : "Normal"},
+               {"source", {{"component", "muster"}}},
+               {"reportingComponent", "muster.dev/scheduler"},
+               {"firstTimestamp", now},
+               {"lastTimestamp", now},
+               {"count", 1}});
+}
+
+std::string FieldsEventBody(const FieldsNote& note, const std::string& now) {
+  const std::string ns = note.about.ns.empty() ? "default" : note.about.ns;
+  const std::string message = "not acted on: " + Shorten(note.message, 900);
+  return Dump({{"metadata",
+                {{"name", fmt::format("{}.{}", Shorten(note.about.name, 200),
+                                      Sha256Hex(note.about.uid + message).substr(0, 16))},
+                 {"namespace", ns}}},
+               {"involvedObject",
+                {{"apiVersion", note.resource.ApiVersion()},
+                 {"kind", note.resource.kind},
+                 {"name", note.about.name},
+                 {"namespace", note.about.ns},
+                 {"uid", note.about.uid}}},
+               {"reason", "FieldsNotActedOn"},
+               {"message", message},
+               {"type", "Warning"},
                {"source", {{"component", "muster"}}},
                {"reportingComponent", "muster.dev/scheduler"},
                {"firstTimestamp", now},
@@ -65,7 +98,7 @@ std::string GangEventBody(const SayGang& say, const std::string& name, const std
 std::string GroupStatusBody(const SayGang& say, const std::string& now) {
   if (say.is_pod) return "";
   const bool placed = say.reason == "GangScheduled";
-  const std::string message = Shorten(say.message, 900);
+  const std::string message = MessageOf(say);
   Json status;
   if (say.dialect == Dialect::kNative) {
     status["conditions"] = Json::array({{{"type", "PodGroupInitiallyScheduled"},
@@ -96,7 +129,9 @@ Serve::Serve(kube::Client& client, ServeOptions options, OnNote on_note)
       elector_(
           client, options_.lease, [this](bool leading) { OnLeading(leading); },
           [this](const Error& error) {
-            if (on_note_) on_note_("lease: " + Printable(error.ToString()));
+            const std::string text = Printable(error.ToString());
+            if (on_note_ && text != lease_trouble_) on_note_("lease: " + text);
+            lease_trouble_ = text;
           }) {}
 
 Serve::~Serve() = default;
@@ -109,8 +144,10 @@ void Serve::OnLeading(bool leading) {
   alive_ = std::make_shared<bool>(true);
   under_way_ = 0;
   said_synced_ = decided_ = false;
+  noted_.clear(), lease_trouble_.clear();
   // The reflectors may be calling us: they end with the next turn of the loop.
   client_.After(Duration::zero(), [volcano = std::shared_ptr<VolcanoJobs>(std::move(volcano_)),
+                                   kueue = std::shared_ptr<kueue::Admission>(std::move(kueue_)),
                                    mirror = std::shared_ptr<Mirror>(std::move(mirror_)),
                                    core = std::shared_ptr<Core>(std::move(core_))] {});
   if (on_note_) on_note_(leading ? "leading" : "not leading");
@@ -118,6 +155,11 @@ void Serve::OnLeading(bool leading) {
   core_ = std::make_unique<Core>(options_.core);
   mirror_ = std::make_unique<Mirror>(client_, *core_, on_note_);
   mirror_->Start();
+  if (options_.kueue) {
+    kueue_ = std::make_unique<kueue::Admission>(
+        client_, [this] { return elector_.Leading(); }, on_note_);
+    kueue_->Start();
+  }
   if (!options_.volcano_jobs) return;
   volcano_ =
       std::make_unique<VolcanoJobs>(client_, [this] { return elector_.Leading(); }, on_note_);
@@ -134,19 +176,25 @@ std::optional<Error> Serve::fatal() const {
 
 bool Serve::idle() const {
   if (volcano_ != nullptr && !volcano_->idle()) return false;
+  if (kueue_ != nullptr && !kueue_->idle()) return false;
   return mirror_ != nullptr && decided_ && under_way_ == 0 && !core_->repeats() &&
          mirror_->synced();
 }
 
 void Serve::Turn(Duration longest) {
-  if (core_ != nullptr && decided_) {
-    if (const int64_t next = core_->NextAt(); next >= 0)
+  const auto not_beyond = [&](int64_t next) {
+    if (next >= 0)
       longest = std::clamp<Duration>(std::chrono::milliseconds(next - NowMs()), Duration::zero(),
                                      longest);
-  }
+  };
+  if (core_ != nullptr && decided_) not_beyond(core_->NextAt());
+  if (kueue_ != nullptr) not_beyond(kueue_->NextAt());
   client_.Poll(longest);
   if (volcano_ != nullptr) volcano_->Turn();
+  if (kueue_ != nullptr) kueue_->Turn();
   if (mirror_ == nullptr || !mirror_->synced() || !elector_.Leading()) return;
+  // Pods of a Job that was never let in are about to go.
+  if (kueue_ != nullptr && (!kueue_->synced() || kueue_->holding())) return;
   if (!said_synced_ && on_note_)
     on_note_(fmt::format("{} nodes and {} pods are known", mirror_->nodes(), mirror_->pods()));
   said_synced_ = true;
@@ -155,6 +203,7 @@ void Serve::Turn(Duration longest) {
   answered_ = false;
   decided_ = true;
   mirror_->Prepare();
+  SayQueueNotes();
   std::vector<Act> acts;
   core_->Decide(now, acts);
   for (const Act& act : acts) Do(act);
@@ -175,6 +224,11 @@ void Serve::Ask(kube::Request request, kube::Client::Done done) {
   });
 }
 
+void Serve::NoteOnce(const std::string& what, const Error& error) {
+  if (on_note_ && noted_.insert(what + std::string(ToString(error.code))).second)
+    on_note_(Printable(error.ToString()));
+}
+
 void Serve::Do(const Act& act) {
   if (!elector_.Leading()) return;
   std::visit([this](const auto& what) { Do(what); }, act);
@@ -189,9 +243,10 @@ void Serve::Do(const BindPod& bind) {
       return core_->Bound(uid);
     }
     ++(answer.status == 409 ? stats_.conflicts : stats_.failed);
-    const bool refused = answer.status == 400 || answer.status == 403 || answer.status == 422;
-    if (refused && on_note_) on_note_(Printable(answer.error->ToString()));
-    core_->NotBound(uid, refused, NowMs());
+    const bool final = answer.status == 400 || answer.status == 403 || answer.status == 422;
+    const bool refused = answer.status >= 400 && answer.status < 500 && answer.status != 409;
+    if (final) NoteOnce("bind", *answer.error);
+    core_->NotBound(uid, refused ? Printable(answer.error->message) : "", final, NowMs());
   });
 }
 
@@ -204,6 +259,7 @@ void Serve::Do(const DeletePod& gone) {
       ++stats_.deleted;
       return;
     }
+    NoteOnce("delete", *answer.error);
     ++under_way_;
     client_.After(std::chrono::seconds(1), [this, gone, alive = std::weak_ptr<bool>(alive_)] {
       if (alive.expired()) return;
@@ -217,14 +273,32 @@ void Serve::Do(const SayGang& say) {
   const std::string now = WholeSecond(client_.clock().Now());
   const std::string status = GroupStatusBody(say, now);
   ++stats_.said;
-  const auto ignore = [](const kube::Answer&) {};
+  // 404: what it is about is gone.
+  const auto said =
+      [this, what = status.empty() ? "say" : "status of " + std::string(ToString(say.dialect))](
+          const kube::Answer& answer) {
+        if (!answer.ok() && answer.status != 404) NoteOnce(what, *answer.error);
+      };
+  // The group of scheduler-plugins has a phase and no place for words.
+  const bool words = say.dialect == Dialect::kCoscheduling && !say.ignored.empty();
   if (!status.empty())
-    return Ask(kube::MergePatch(GroupResource(say.dialect), say.about.ns, say.about.name, status,
-                                "status"),
-               ignore);
+    Ask(kube::MergePatch(GroupResource(say.dialect), say.about.ns, say.about.name, status,
+                         "status"),
+        said);
+  if (!status.empty() && !words) return;
   const std::string name =
       fmt::format("{}.{:016x}", Shorten(say.about.name, 200), client_.random().Next());
-  Ask(kube::Create(kube::kEvents, say.about.ns, GangEventBody(say, name, now)), ignore);
+  Ask(kube::Create(kube::kEvents, say.about.ns, GangEventBody(say, name, now)), said);
+}
+
+void Serve::SayQueueNotes() {
+  const std::string now = WholeSecond(client_.clock().Now());
+  for (const FieldsNote& note : mirror_->queue_notes()) {
+    if (!queue_notes_said_.insert(note.about.uid + note.message).second) continue;
+    const std::string ns = note.about.ns.empty() ? "default" : note.about.ns;
+    // 409: it was said before.
+    Ask(kube::Create(kube::kEvents, ns, FieldsEventBody(note, now)), [](const kube::Answer&) {});
+  }
 }
 
 void Serve::Stop(std::function<void()> done) { elector_.Release(std::move(done)); }

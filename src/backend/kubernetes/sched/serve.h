@@ -4,8 +4,10 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 
+#include "backend/kubernetes/kueue/admission.h"
 #include "backend/kubernetes/sched/mirror.h"
 #include "backend/kubernetes/sched/volcano_jobs.h"
 #include "kube/lease.h"
@@ -15,6 +17,7 @@ namespace muster::kubesched {
 struct ServeOptions {
   CoreOptions core;
   kube::LeaseOptions lease;
+  bool kueue = false;         // let Kueue's Workloads and Jobs in, where Kueue does not
   bool volcano_jobs = false;  // make the pods of Volcano Jobs, where Volcano's controllers do not
 };
 
@@ -40,6 +43,7 @@ class Serve {
   void Stop(std::function<void()> done);
   const ServeStats& stats() const { return stats_; }
   const Core* core() const { return core_.get(); }
+  const kueue::Admission* kueue() const { return kueue_.get(); }
 
  private:
   void OnLeading(bool leading);
@@ -48,7 +52,9 @@ class Serve {
   void Do(const BindPod& bind);
   void Do(const DeletePod& gone);
   void Do(const SayGang& say);
+  void SayQueueNotes();
   void Ask(kube::Request request, kube::Client::Done done);
+  void NoteOnce(const std::string& what, const Error& error);
 
   kube::Client& client_;
   const ServeOptions options_;
@@ -57,8 +63,12 @@ class Serve {
   std::unique_ptr<Core> core_;
   std::unique_ptr<Mirror> mirror_;
   std::unique_ptr<VolcanoJobs> volcano_;
+  std::unique_ptr<kueue::Admission> kueue_;
   ServeStats stats_;
   size_t under_way_ = 0, troubles_said_ = 0;
+  std::set<std::string> noted_;  // writes that were refused: each is said once a term
+  std::string lease_trouble_;    // the last one said
+  std::set<std::string> queue_notes_said_;
   bool said_synced_ = false, answered_ = false, decided_ = false;
   // Of one term of leadership: answers to an earlier one are dropped.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
@@ -68,6 +78,8 @@ class Serve {
 // object has no place for it (then an Event says it). `now` is RFC 3339.
 std::string GangEventBody(const SayGang& say, const std::string& name, const std::string& now);
 std::string GroupStatusBody(const SayGang& say, const std::string& now);
+// Its name is made of what it says, so that the same is not said twice.
+std::string FieldsEventBody(const FieldsNote& note, const std::string& now);
 // Of the dialect's own objects.
 kube::Resource GroupResource(Dialect dialect);
 

@@ -157,6 +157,38 @@ TEST(Serve, KilledAtEveryWriteNoGangStaysHalfBound) {
   }
 }
 
+// Half of it is bound and the rest has no room: it leaves whole, wherever that is broken off.
+TEST(Serve, KilledAtEveryRemovalAGangThatCannotBeWholeLeavesWhole) {
+  for (int kill_at = 1; kill_at <= 4; ++kill_at) {
+    Stage stage(static_cast<uint64_t>(kill_at) + 200, 2);
+    const auto put = [&](const std::string& name, const std::string& labels,
+                         const std::string& node) {
+      stage.place.api.Put(
+          kube::kPods, "ml", name,
+          fmt::format(
+              R"("metadata":{{"labels":{{{}}}}},"spec":{{"schedulerName":"{}","nodeName":"{}",)"
+              R"("containers":[{{"name":"c","resources":{{"limits":{{"nvidia.com/gpu":"4"}},)"
+              R"("requests":{{"nvidia.com/gpu":"4"}}}}}}]}},"status":{{"phase":"Pending"}})",
+              labels, labels.empty() ? "other" : "muster", node));
+    };
+    const std::string torn = R"("muster.dev/gang":"torn","muster.dev/gang-size":"4")";
+    for (int i = 0; i < 4; ++i) put(fmt::format("torn-{}", i), torn, i < 2 ? "n0" : "");
+    put("thief", "", "n1");
+    int writes = 0;
+    stage.place.api.fault = [&](const kube::Exchange& exchange) {
+      writes += exchange.method != "GET" ? 1 : 0;
+      return Fault{};
+    };
+    {
+      Replica first(stage.place, "first");
+      Stage::Turns({&first}, [&] { return writes >= kill_at || first.serve->idle(); });
+    }
+    Replica second(stage.place, "second");
+    ASSERT_TRUE(Stage::Turns({&second}, [&] { return second.serve->idle(); })) << second.notes;
+    EXPECT_EQ(stage.Nodes("torn", 4).size(), 0u) << kill_at << " " << second.notes;
+  }
+}
+
 TEST(Serve, OfTwoReplicasOnlyOneWrites) {
   Stage stage;
   Replica one(stage.place, "one"), two(stage.place, "two");

@@ -142,6 +142,12 @@ class Planner {
     const std::string queue = Text(spec_, "queue"), priority = Text(spec_, "priorityClassName");
     spec["queue"] = queue.empty() ? "default" : queue;
     if (!priority.empty()) spec["priorityClassName"] = priority;
+    Json roles = Json::object();
+    for (const Task& task : tasks_) {
+      if (task.spec->contains("minAvailable"))
+        roles[task.name] = Number(*task.spec, "minAvailable", task.replicas);
+    }
+    if (!roles.empty()) spec["minTaskMember"] = roles;
     if (spec_.contains("networkTopology")) spec["networkTopology"] = spec_["networkTopology"];
     return {{"apiVersion", "scheduling.volcano.sh/v1beta1"},
             {"kind", "PodGroup"},
@@ -161,6 +167,20 @@ class Planner {
              {{"clusterIP", "None"},
               {"publishNotReadyAddresses", true},
               {"selector", {{"volcano.sh/job-name", name_}}}}}};
+  }
+
+  // Volcano's svc plugin: the hosts of each task, and how many (VC_WORKER_HOSTS, VC_WORKER_NUM).
+  // (volcano pkg/controllers/job/plugins/svc)
+  void AddHosts(Json& env) const {
+    for (const Task& task : tasks_) {
+      std::string upper = task.name, hosts;
+      for (char& c : upper) c = c == '-' ? '_' : static_cast<char>(std::toupper(c));
+      for (int i = 0; i < task.replicas; ++i)
+        hosts += fmt::format("{}{}-{}-{}.{}", i == 0 ? "" : ",", name_, task.name, i, name_);
+      env.push_back({{"name", fmt::format("VC_{}_HOSTS", upper)}, {"value", hosts}});
+      env.push_back(
+          {{"name", fmt::format("VC_{}_NUM", upper)}, {"value", std::to_string(task.replicas)}});
+    }
   }
 
   // Rank 0 is the master; workers follow in their order.
@@ -209,6 +229,7 @@ class Planner {
         for (const char* variable : {"VK_TASK_INDEX", "VC_TASK_INDEX"})
           env.push_back({{"name", variable}, {"value", std::to_string(index)}});
       }
+      if (Member(spec_, "plugins").contains("svc")) AddHosts(env);
       if (pytorch_.on) AddPytorch(task, index, env);
     }
     return {{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", meta}, {"spec", spec}};
@@ -288,6 +309,25 @@ class Planner {
       if (name == "pytorch" || name == "svc" || name == "env") continue;
       plan_.notes.push_back(fmt::format("plugins.{}: read, and not acted on", name));
     }
+    if (Member(spec_, "plugins").contains("svc"))
+      plan_.notes.emplace_back("plugins.svc: hosts in the environment, no files in /etc/volcano");
+    for (const auto& [key, value] : spec_.items()) {
+      static const std::set<std::string> kDone = {
+          "schedulerName", "minAvailable", "tasks",      "policies",          "plugins",
+          "queue",         "maxRetry",     "minSuccess", "priorityClassName", "networkTopology"};
+      const bool nothing = value.is_null() || (value.is_structured() && value.empty());
+      if (!nothing && kDone.count(key) == 0)
+        plan_.notes.push_back(fmt::format("spec.{}: read, and not acted on", key));
+    }
+    for (const Task& task : tasks_) {
+      for (const auto& [key, value] : task.spec->items()) {
+        static const std::set<std::string> kDone = {"name", "replicas", "minAvailable", "template",
+                                                    "policies"};
+        const bool nothing = value.is_null() || (value.is_structured() && value.empty());
+        if (!nothing && kDone.count(key) == 0)
+          plan_.notes.push_back(fmt::format("task {} {}: read, and not acted on", task.name, key));
+      }
+    }
     const auto look = [&](const Json& policies, const std::string& where) {
       static const std::set<std::string> kEvents = {"TaskCompleted", "PodFailed", "PodEvicted",
                                                     "*"};
@@ -296,6 +336,8 @@ class Planner {
         if (event.empty() && !List(policy, "events").empty() && policy["events"][0].is_string())
           event = policy["events"][0].get<std::string>();
         const std::string action = Text(policy, "action");
+        if (policy.contains("timeout"))
+          plan_.notes.push_back(fmt::format("{}: timeout is not waited for", where));
         const bool known =
             kEvents.count(event) != 0 && (action == "RestartJob" || action == "CompleteJob" ||
                                           action == "AbortJob" || action == "TerminateJob");

@@ -1,7 +1,9 @@
 #include "backend/kubernetes/sched/volcano_jobs.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "backend/kubernetes/sched/serve.h"
 #include "base/strings.h"
 
 namespace muster::kubesched {
@@ -101,8 +103,16 @@ void VolcanoJobs::Look(const std::string& key) {
       on_note_(Printable(key + ": " + plan.error().message));
     return;
   }
-  if (noted_.insert(job->meta.uid).second && on_note_) {
-    for (const std::string& note : plan->notes) on_note_(Printable(key + ": " + note));
+  if (noted_.insert(job->meta.uid).second && !plan->notes.empty()) {
+    const std::string all = fmt::format("{}", fmt::join(plan->notes, "; "));
+    if (on_note_) on_note_(Printable(key + ": " + all));
+    const kube::Meta& meta = job->meta;
+    const auto now = std::chrono::floor<std::chrono::seconds>(client_.clock().Now());
+    Create(
+        kube::kEvents, meta.ns,
+        FieldsEventBody({kVolcanoJobs, {meta.ns, meta.name, meta.uid, meta.resource_version}, all},
+                        FormatTime(now)),
+        key);
   }
   if (made_.insert(job->meta.uid).second) {
     Create(kVolcanoGroups, job->meta.ns, plan->group, key);

@@ -1,0 +1,324 @@
+#include "backend/kubernetes/kueue/admission.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/strings.h"
+#include "manifest/gangs.h"
+
+namespace muster::kueue {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kGroup = "kueue.x-k8s.io";
+constexpr const char* kQueueLabel = "kueue.x-k8s.io/queue-name";
+constexpr const char* kVersion = "v1beta2";
+constexpr const char* kOlderVersion = "v1beta1";
+constexpr Duration kLookForKindsEvery = std::chrono::seconds(60);
+// A write may not arrive after another leads.
+constexpr Duration kWriteWithin = std::chrono::seconds(4);
+
+const kube::Resource kPriorityClasses{"scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass",
+                                      false};
+
+bool Stopped(const kube::Object& object) {
+  const std::string policy = kube::ValueAt(object.json, "/spec/stopPolicy").value_or("");
+  return !policy.empty() && policy != "None";
+}
+bool Checked(const kube::Object& object) {
+  const std::string checks = kube::ValueAt(object.json, "/spec/admissionChecks").value_or("[]");
+  const std::string strategy =
+      kube::ValueAt(object.json, "/spec/admissionChecksStrategy/admissionChecks").value_or("[]");
+  return checks != "[]" || strategy != "[]";
+}
+
+}  // namespace
+
+struct Admission::Kind {
+  kube::Resource resource;
+  std::unique_ptr<kube::Reflector<kube::Object>> objects;
+  std::unique_ptr<kube::Reflector<Ask>> workloads;
+  bool synced() const { return objects ? objects->synced() : workloads->synced(); }
+  bool stopped() const { return objects ? objects->stopped() : workloads->stopped(); }
+};
+
+Admission::~Admission() = default;
+
+void Admission::Note(const std::string& text) {
+  if (on_note_) on_note_(Printable("kueue: " + text));
+}
+
+int64_t Admission::NowMs() const {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(client_.clock().Monotonic()).count();
+}
+
+Admission::Admission(kube::Client& client, std::function<bool()> leads, OnNote on_note)
+    : client_(client), leads_(std::move(leads)), on_note_(std::move(on_note)) {
+  const auto trouble = [this](const Error& error, bool) { Note(error.ToString()); };
+  jobs_ = std::make_unique<kube::Reflector<Ask>>(
+      client_, kube::Followed{.resource = kube::kJobs, .selector = {kQueueLabel, ""}},
+      DecodeQueuedJob,
+      [this](const kube::Change<Ask>& change) {
+        changed_ = true;
+        if (change.after != nullptr) return core_.Set(*change.after);
+        core_.Remove(change.before->meta.uid);
+      },
+      trouble);
+  priority_classes_ = std::make_unique<kube::Reflector<kube::Object>>(
+      client_, kube::Followed{.resource = kPriorityClasses}, kube::DecodeObject,
+      [this](const kube::Change<kube::Object>&) { changed_ = priorities_changed_ = true; },
+      trouble);
+  for (const auto& [plural, kind, namespaced] :
+       {std::tuple{"resourceflavors", "ResourceFlavor", false},
+        std::tuple{"clusterqueues", "ClusterQueue", false}, std::tuple{"cohorts", "Cohort", false},
+        std::tuple{"localqueues", "LocalQueue", true},
+        std::tuple{"workloadpriorityclasses", "WorkloadPriorityClass", false},
+        std::tuple{"workloads", "Workload", true}})
+    Follow(plural, kind, namespaced);
+}
+
+void Admission::Follow(const std::string& plural, const std::string& kind, bool namespaced) {
+  auto one = std::make_unique<Kind>();
+  one->resource = {kGroup, kVersion, plural, kind, namespaced};
+  kinds_.push_back(std::move(one));
+  Restart(*kinds_.back());
+}
+
+// A reflector of the kind in its present version; what it brings, and what it does when the server
+// has no such version.
+void Admission::Restart(Kind& kind) {
+  const auto trouble = [this, &kind](const Error& error, bool fatal) {
+    if (error.code != Code::kNotFound) return Note(error.ToString());
+    if (!fatal || kind.resource.version == kOlderVersion) return;
+    // Not from here: this is called by the reflector that it replaces.
+    client_.After(Duration::zero(), [this, &kind, alive = std::weak_ptr<bool>(alive_)] {
+      if (alive.expired()) return;
+      kind.resource.version = kOlderVersion;
+      Restart(kind);
+      kind.objects ? kind.objects->Start() : kind.workloads->Start();
+    });
+  };
+  if (kind.resource.kind == "Workload") {
+    kind.workloads = std::make_unique<kube::Reflector<Ask>>(
+        client_, kube::Followed{.resource = kind.resource}, DecodeWorkload,
+        [this](const kube::Change<Ask>& change) {
+          changed_ = true;
+          if (change.after != nullptr) return core_.Set(*change.after);
+          core_.Remove(change.before->meta.uid);
+        },
+        trouble);
+    return;
+  }
+  const bool priorities = kind.resource.kind == "WorkloadPriorityClass";
+  kind.objects = std::make_unique<kube::Reflector<kube::Object>>(
+      client_, kube::Followed{.resource = kind.resource}, kube::DecodeObject,
+      [this, priorities](const kube::Change<kube::Object>&) {
+        changed_ = true;
+        (priorities ? priorities_changed_ : queues_changed_) = true;
+      },
+      trouble);
+}
+
+void Admission::Start() {
+  for (const auto& kind : kinds_) kind->objects ? kind->objects->Start() : kind->workloads->Start();
+  jobs_->Start();
+  priority_classes_->Start();
+  const auto again = [this](auto self) -> void {
+    client_.After(kLookForKindsEvery, [this, self, alive = std::weak_ptr<bool>(alive_)] {
+      if (alive.expired()) return;
+      for (const auto& kind : kinds_) {
+        if (!kind->stopped()) continue;
+        kind->resource.version = kVersion;
+        Restart(*kind);
+        kind->objects ? kind->objects->Start() : kind->workloads->Start();
+      }
+      self(self);
+    });
+  };
+  again(again);
+}
+
+bool Admission::synced() const {
+  for (const auto& kind : kinds_) {
+    const bool absent = kind->stopped() && kind->resource.version == kOlderVersion;
+    if (!kind->synced() && !absent) return false;
+  }
+  return jobs_->synced() && priority_classes_->synced();
+}
+
+bool Admission::idle() const {
+  return synced() && !changed_ && under_way_ == 0 && held_back_.empty() && core_.NextAt() < 0;
+}
+
+// Few and seldom: all of them are read again, by the reader that lint and simulate use.
+void Admission::ReadQueues() {
+  std::string list = R"({"apiVersion":"v1","kind":"List","items":[)";
+  Queues queues;
+  bool first = true;
+  for (const auto& kind : kinds_) {
+    if (!kind->objects || kind->resource.kind == "WorkloadPriorityClass") continue;
+    for (const auto& [key, entry] : kind->objects->known().all()) {
+      list += (first ? "" : ",") + entry.value.json;
+      first = false;
+      if (Stopped(entry.value)) queues.stopped.insert(key);
+      if (Checked(entry.value)) queues.checked.insert(key);
+    }
+  }
+  auto file = ParseManifestFile(list + "]}", "queues of the cluster");
+  if (!file.ok()) return Note(file.error().ToString());
+  std::vector<ManifestFile> files;
+  files.push_back(std::move(*file));
+  Gangs gangs = ReadGangs(files);
+  for (const std::string& error : gangs.errors) Note(error);
+  queues.queues = std::move(gangs.queues);
+  queues.flavors = std::move(gangs.flavors);
+  core_.SetQueues(std::move(queues));
+}
+
+void Admission::ReadPriorities() {
+  std::map<std::string, int> priorities;
+  const auto read = [&](const std::string& prefix, const kube::KnownObjects<kube::Object>& known) {
+    for (const auto& [key, entry] : known.all()) {
+      const auto value = ParseInt(kube::ValueAt(entry.value.json, "/value").value_or(""));
+      if (value.ok())
+        priorities[prefix + key] =
+            static_cast<int>(std::clamp<int64_t>(*value, INT32_MIN, INT32_MAX));
+    }
+  };
+  read("pod/", priority_classes_->known());
+  for (const auto& kind : kinds_) {
+    if (kind->resource.kind == "WorkloadPriorityClass") read("kueue/", kind->objects->known());
+  }
+  core_.SetPriorities(std::move(priorities));
+}
+
+void Admission::Turn() {
+  if (!synced() || !leads_()) return;
+  const int64_t next = core_.NextAt(), now = NowMs();
+  if (!changed_ && (next < 0 || next > now)) return;
+  changed_ = false;
+  if (std::exchange(priorities_changed_, false)) ReadPriorities();
+  if (std::exchange(queues_changed_, false)) ReadQueues();
+  std::vector<Act> acts;
+  core_.Decide(now, acts);
+  for (const Act& act : acts) {
+    if (std::holds_alternative<Evict>(act)) Do(act);
+  }
+  for (const Act& act : acts) {
+    if (std::holds_alternative<Evict>(act)) continue;
+    if (std::holds_alternative<Admit>(act) && evictions_ > 0) {
+      held_back_.push_back(act);
+    } else {
+      Do(act);
+    }
+  }
+  const auto& troubles = core_.troubles();
+  for (; troubles_said_ < troubles.size(); ++troubles_said_) Note(troubles[troubles_said_]);
+}
+
+void Admission::SendHeldBack() {
+  if (evictions_ > 0) return;
+  for (const Act& act : std::exchange(held_back_, {})) Do(act);
+}
+
+kube::Request Admission::Patch(const Ask& ask, std::string body) const {
+  if (ask.kind == AskKind::kJob)
+    return kube::MergePatch(kube::kJobs, ask.meta.ns, ask.meta.name, std::move(body));
+  kube::Resource resource{kGroup, kVersion, "workloads", "Workload"};
+  resource.version = ask.api_version.substr(ask.api_version.find('/') + 1);
+  return kube::MergePatch(resource, ask.meta.ns, ask.meta.name, std::move(body), "status");
+}
+
+// 409: it has changed since; the watch brings it, and it is looked at again. Anything else may have
+// been written or not.
+void Admission::Write(kube::Request request, const std::string& uid,
+                      uint64_t AdmissionStats::* counter) {
+  request.timeout = request.patience = kWriteWithin;
+  ++under_way_;
+  client_.Start(std::move(request), [this, uid, counter, alive = std::weak_ptr<bool>(alive_)](
+                                        const kube::Answer& answer) {
+    if (alive.expired()) return;
+    --under_way_;
+    changed_ = true;
+    if (counter == &AdmissionStats::evicted) --evictions_;
+    if (counter == &AdmissionStats::held) --holding_;
+    if (answer.ok()) {
+      ++(stats_.*counter);
+      const auto written = kube::ReadIdent(answer.body);
+      core_.Done(uid, written.ok() ? written->version : 0);
+    } else {
+      ++(answer.status == 409 ? stats_.conflicts : stats_.failed);
+      if (answer.status != 409 && answer.status != 404) Note(answer.error->ToString());
+      core_.Failed(uid, NowMs());
+    }
+    SendHeldBack();
+  });
+}
+
+void Admission::SayOfJob(const Ask& ask, const SayWaiting& say) {
+  const std::string now =
+      FormatTime(std::chrono::floor<std::chrono::seconds>(client_.clock().Now()));
+  const Json event = {
+      {"metadata",
+       {{"name", fmt::format("{}.{:016x}", Shorten(ask.meta.name, 200), client_.random().Next())},
+        {"namespace", ask.meta.ns}}},
+      {"involvedObject",
+       {{"apiVersion", "batch/v1"},
+        {"kind", "Job"},
+        {"name", ask.meta.name},
+        {"namespace", ask.meta.ns},
+        {"uid", ask.meta.uid}}},
+      {"reason", say.reason},
+      {"message", Shorten(say.message, 900)},
+      {"type", "Warning"},
+      {"source", {{"component", "muster"}}},
+      {"reportingComponent", "muster.dev/scheduler"},
+      {"firstTimestamp", now},
+      {"lastTimestamp", now},
+      {"count", 1}};
+  kube::Request request = kube::Create(kube::kEvents, ask.meta.ns,
+                                       event.dump(-1, ' ', false, Json::error_handler_t::replace));
+  ++under_way_;
+  ++stats_.said;
+  client_.Start(std::move(request), [this, alive = std::weak_ptr<bool>(alive_)](const auto&) {
+    if (!alive.expired()) --under_way_;
+  });
+}
+
+void Admission::Do(const Act& act) {
+  const std::string uid = std::visit([](const auto& one) { return one.uid; }, act);
+  const Ask* ask = core_.Find(uid);
+  if (ask == nullptr) return;
+  if (!leads_()) return core_.Failed(uid, NowMs());
+  const std::string now =
+      FormatTime(std::chrono::floor<std::chrono::seconds>(client_.clock().Now()));
+  const bool job = ask->kind == AskKind::kJob;
+  if (const auto* admit = std::get_if<Admit>(&act)) {
+    Write(Patch(*ask,
+                job ? AdmitJobBody(*ask, admit->cluster_queue, admit->flavors, admit->node_labels)
+                    : AdmitWorkloadBody(*ask, admit->cluster_queue, admit->flavors, admit->checked,
+                                        now)),
+          uid, &AdmissionStats::admitted);
+  } else if (const auto* evict = std::get_if<Evict>(&act)) {
+    ++evictions_;
+    Write(Patch(*ask, job ? HoldJobBody(*ask)
+                          : EvictWorkloadBody(*ask, evict->reason, evict->message, now)),
+          uid, &AdmissionStats::evicted);
+  } else if (std::holds_alternative<Hold>(act)) {
+    ++holding_;
+    Write(Patch(*ask, HoldJobBody(*ask)), uid, &AdmissionStats::held);
+  } else if (const auto* start = std::get_if<kueue::Start>(&act)) {
+    Write(Patch(*ask, StartJobBody(*ask, start->node_labels)), uid, &AdmissionStats::started);
+  } else if (const auto* finish = std::get_if<Finish>(&act)) {
+    Write(Patch(*ask, FinishedWorkloadBody(*ask, finish->succeeded, now)), uid,
+          &AdmissionStats::finished);
+  } else if (const auto* say = std::get_if<SayWaiting>(&act)) {
+    if (job) return SayOfJob(*ask, *say);
+    Write(Patch(*ask, WaitingWorkloadBody(*ask, say->reason, say->message, now)), uid,
+          &AdmissionStats::said);
+  }
+}
+
+}  // namespace muster::kueue

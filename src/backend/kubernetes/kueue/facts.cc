@@ -1,0 +1,274 @@
+#include "backend/kubernetes/kueue/facts.h"
+
+#include <algorithm>
+#include <array>
+
+#include <nlohmann/json.hpp>
+
+#include "base/strings.h"
+
+namespace muster::kueue {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kAdmission = "muster.dev/admission";
+
+// Limits where no requests are said: the API server does that for pods, not for templates.
+kube::Pod TemplatePod(const Json& pod_template) {
+  Json object = {{"metadata", {{"name", "pod"}}}};
+  if (pod_template.is_object() && pod_template.contains("spec"))
+    object["spec"] = pod_template["spec"];
+  auto pod = kube::DecodePod(object.dump());
+  if (!pod.ok()) return {};
+  for (auto* list : {&pod->containers, &pod->init_containers}) {
+    for (kube::Container& container : *list) {
+      for (const auto& [name, milli] : container.limits)
+        container.requests.try_emplace(name, milli);
+    }
+  }
+  return std::move(*pod);
+}
+
+PodSetAsk SetOf(const Json& pod_template, std::string name, int64_t count) {
+  const kube::Pod pod = TemplatePod(pod_template);
+  PodSetAsk set;
+  set.name = std::move(name);
+  set.count = static_cast<int>(std::clamp<int64_t>(count, 0, 1'000'000));
+  for (const auto& [resource, milli] : pod.Requests()) {
+    const int64_t amount = resource == "cpu" ? milli : milli / 1000 + (milli % 1000 > 0 ? 1 : 0);
+    if (amount > 0) set.shape[std::string(resource)] = amount;
+  }
+  set.select = {pod.node_selector.begin(), pod.node_selector.end()};
+  for (const kube::Toleration& t : pod.tolerations)
+    set.tolerate.push_back({t.key, t.op, t.value, t.effect});
+  return set;
+}
+
+std::string TextIn(const Json& json, const char* key) {
+  return json.is_object() && json.contains(key) && json[key].is_string()
+             ? json[key].get<std::string>()
+             : std::string();
+}
+int64_t IntIn(const Json& json, const char* key, int64_t otherwise) {
+  return json.is_object() && json.contains(key) && json[key].is_number_integer()
+             ? json[key].get<int64_t>()
+             : otherwise;
+}
+const Json& In(const Json& json, const char* key) {
+  static const Json kNothing;
+  return json.is_object() && json.contains(key) ? json[key] : kNothing;
+}
+
+bool IsTrue(const Json& conditions, std::string_view type) {
+  return std::any_of(conditions.begin(), conditions.end(), [&](const Json& condition) {
+    return TextIn(condition, "type") == type && TextIn(condition, "status") == "True";
+  });
+}
+
+Flavors ReadFlavors(const Json& assignments) {
+  Flavors flavors;
+  for (const Json& assignment : assignments) {
+    for (const auto& [resource, flavor] : In(assignment, "flavors").items()) {
+      if (flavor.is_string())
+        flavors[TextIn(assignment, "name")][resource] = flavor.get<std::string>();
+    }
+  }
+  return flavors;
+}
+
+std::string Dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Json SameObject(const Ask& ask) {
+  return {{"uid", ask.meta.uid}, {"resourceVersion", ask.meta.resource_version}};
+}
+
+// A condition of ours in the place of the one of its type; the time goes on only with the status.
+void SetCondition(Json& conditions, const Ask& ask, const char* type, bool status,
+                  const std::string& reason, const std::string& message, const std::string& now) {
+  Json condition = {{"type", type},
+                    {"status", status ? "True" : "False"},
+                    {"reason", reason},
+                    {"message", message},
+                    {"lastTransitionTime", now},
+                    {"observedGeneration", ask.meta.generation}};
+  for (Json& other : conditions) {
+    if (TextIn(other, "type") != type) continue;
+    if (TextIn(other, "status") == TextIn(condition, "status") &&
+        other.contains("lastTransitionTime"))
+      condition["lastTransitionTime"] = other["lastTransitionTime"];
+    other = std::move(condition);
+    return;
+  }
+  conditions.push_back(std::move(condition));
+}
+
+Json ConditionsOf(const Ask& ask) {
+  Json conditions = Json::parse(ask.conditions_json, nullptr, false);
+  return conditions.is_array() ? conditions : Json::array();
+}
+bool Has(const Json& conditions, std::string_view type) { return IsTrue(conditions, type); }
+
+std::string AmountText(const std::string& resource, int64_t amount) {
+  return kube::FormatMilli(resource == "cpu" ? amount : amount * 1000);
+}
+
+}  // namespace
+
+Result<Ask> DecodeWorkload(std::string_view json) {
+  TRY(kube::Object object, kube::DecodeObject(json));
+  const Json root = Json::parse(json, nullptr, false);
+  const Json &spec = In(root, "spec"), &status = In(root, "status");
+  Ask ask;
+  ask.kind = AskKind::kWorkload;
+  ask.api_version = object.api_version;
+  ask.meta = std::move(object.meta);
+  if (const std::string queue = TextIn(spec, "queueName"); !queue.empty())
+    ask.queue = ask.meta.ns + "/" + queue;
+  ask.priority =
+      static_cast<int>(std::clamp<int64_t>(IntIn(spec, "priority", 0), INT32_MIN, INT32_MAX));
+  ask.active = In(spec, "active") != Json(false);
+  for (const Json& set : In(spec, "podSets")) {
+    const std::string name = TextIn(set, "name");
+    ask.sets.push_back(
+        SetOf(In(set, "template"), name.empty() ? "main" : name, IntIn(set, "count", 1)));
+  }
+  const Json& conditions = In(status, "conditions");
+  ask.finished = IsTrue(conditions, "Finished");
+  ask.reserved = IsTrue(conditions, "QuotaReserved") && !In(status, "admission").is_null();
+  ask.admitted = ask.reserved && IsTrue(conditions, "Admitted");
+  ask.cluster_queue = TextIn(In(status, "admission"), "clusterQueue");
+  ask.flavors = ReadFlavors(In(In(status, "admission"), "podSetAssignments"));
+  if (!conditions.is_null()) ask.conditions_json = conditions.dump();
+  for (const kube::Owner& owner : ask.meta.owners) {
+    if (owner.kind == "Job" && owner.api_version == "batch/v1") ask.owner_job = owner.uid;
+  }
+  return ask;
+}
+
+Result<Ask> DecodeQueuedJob(std::string_view json) {
+  TRY(kube::Job job, kube::DecodeJob(json));
+  Ask ask;
+  ask.kind = AskKind::kJob;
+  ask.api_version = "batch/v1";
+  if (const std::string* queue = job.meta.Label("kueue.x-k8s.io/queue-name"))
+    ask.queue = job.meta.ns + "/" + *queue;
+  const Json pod_template = Json::parse(job.template_json, nullptr, false);
+  if (const std::string* name = job.meta.Label("kueue.x-k8s.io/priority-class")) {
+    ask.priority_class = "kueue/" + *name;
+  } else if (const std::string pods = TextIn(In(pod_template, "spec"), "priorityClassName");
+             !pods.empty()) {
+    ask.priority_class = "pod/" + pods;
+  }
+  const int64_t parallelism = job.parallelism.value_or(1);
+  ask.sets.push_back(
+      SetOf(pod_template, "main", std::min(parallelism, job.completions.value_or(parallelism))));
+  for (const kube::Condition& condition : job.conditions) {
+    if (condition.status != "True") continue;
+    ask.finished = ask.finished || condition.type == "Complete" || condition.type == "Failed";
+    ask.succeeded = ask.succeeded || condition.type == "Complete";
+  }
+  ask.runs = !job.suspend;
+  ask.covered = std::any_of(job.meta.owners.begin(), job.meta.owners.end(),
+                            [](const kube::Owner& owner) { return owner.controller; });
+  if (const std::string* said = job.meta.Annotation(kAdmission); said != nullptr && ask.runs) {
+    const Json admission = Json::parse(*said, nullptr, false);
+    ask.cluster_queue = TextIn(admission, "clusterQueue");
+    for (const auto& [resource, flavor] : In(admission, "flavors").items()) {
+      if (flavor.is_string()) ask.flavors["main"][resource] = flavor.get<std::string>();
+    }
+    ask.reserved = true;
+  }
+  ask.meta = std::move(job.meta);
+  return ask;
+}
+
+std::string AdmitWorkloadBody(const Ask& ask, const std::string& cluster_queue,
+                              const Flavors& flavors, bool checked, const std::string& now) {
+  Json assignments = Json::array();
+  for (const PodSetAsk& set : ask.sets) {
+    Json assignment = {{"name", set.name}, {"count", set.count}};
+    const auto given = flavors.find(set.name);
+    if (given != flavors.end()) {
+      for (const auto& [resource, flavor] : given->second) {
+        assignment["flavors"][resource] = flavor;
+        const auto amount = set.shape.find(resource);
+        assignment["resourceUsage"][resource] =
+            AmountText(resource, (amount == set.shape.end() ? 0 : amount->second) * set.count);
+      }
+    }
+    assignments.push_back(std::move(assignment));
+  }
+  Json conditions = ConditionsOf(ask);
+  SetCondition(conditions, ask, "QuotaReserved", true, "QuotaReserved",
+               "Quota reserved in ClusterQueue " + cluster_queue, now);
+  if (!checked)
+    SetCondition(conditions, ask, "Admitted", true, "Admitted", "The workload is admitted", now);
+  for (const char* before : {"Evicted", "Preempted"}) {
+    if (Has(conditions, before))
+      SetCondition(conditions, ask, before, false, "QuotaReserved", "Quota is reserved again", now);
+  }
+  return Dump(
+      {{"metadata", SameObject(ask)},
+       {"status",
+        {{"conditions", std::move(conditions)},
+         {"admission",
+          {{"clusterQueue", cluster_queue}, {"podSetAssignments", std::move(assignments)}}}}}});
+}
+
+std::string EvictWorkloadBody(const Ask& ask, const std::string& reason, const std::string& message,
+                              const std::string& now) {
+  Json conditions = ConditionsOf(ask);
+  SetCondition(conditions, ask, "QuotaReserved", false, "Pending", message, now);
+  SetCondition(conditions, ask, "Admitted", false, "NoReservation",
+               "The workload has no reservation", now);
+  SetCondition(conditions, ask, "Evicted", true, reason, message, now);
+  if (reason == "Preempted")
+    SetCondition(conditions, ask, "Preempted", true, "InClusterQueue", message, now);
+  return Dump({{"metadata", SameObject(ask)},
+               {"status", {{"conditions", std::move(conditions)}, {"admission", nullptr}}}});
+}
+
+std::string WaitingWorkloadBody(const Ask& ask, const std::string& reason,
+                                const std::string& message, const std::string& now) {
+  Json conditions = ConditionsOf(ask);
+  SetCondition(conditions, ask, "QuotaReserved", false, reason, message, now);
+  return Dump({{"metadata", SameObject(ask)}, {"status", {{"conditions", std::move(conditions)}}}});
+}
+
+std::string FinishedWorkloadBody(const Ask& ask, bool succeeded, const std::string& now) {
+  Json conditions = ConditionsOf(ask);
+  SetCondition(conditions, ask, "Finished", true, succeeded ? "Succeeded" : "Failed",
+               succeeded ? "Job finished successfully" : "Job failed", now);
+  return Dump({{"metadata", SameObject(ask)}, {"status", {{"conditions", std::move(conditions)}}}});
+}
+
+std::string AdmitJobBody(const Ask& ask, const std::string& cluster_queue, const Flavors& flavors,
+                         const std::map<std::string, std::string>& node_labels) {
+  Json admission = {{"clusterQueue", cluster_queue}};
+  for (const auto& [set, given] : flavors) {
+    for (const auto& [resource, flavor] : given) admission["flavors"][resource] = flavor;
+  }
+  Json body = {{"metadata", SameObject(ask)}, {"spec", {{"suspend", false}}}};
+  body["metadata"]["annotations"][kAdmission] = Dump(admission);
+  if (!node_labels.empty()) body["spec"]["template"]["spec"]["nodeSelector"] = node_labels;
+  return Dump(body);
+}
+
+std::string StartJobBody(const Ask& job, const std::map<std::string, std::string>& node_labels) {
+  Json body = {{"metadata", SameObject(job)}, {"spec", {{"suspend", false}}}};
+  if (!node_labels.empty()) body["spec"]["template"]["spec"]["nodeSelector"] = node_labels;
+  return Dump(body);
+}
+
+std::string HoldJobBody(const Ask& ask) {
+  Json body = {{"metadata", SameObject(ask)}, {"spec", {{"suspend", true}}}};
+  if (ask.meta.Annotation(kAdmission) != nullptr)
+    body["metadata"]["annotations"][kAdmission] = nullptr;
+  return Dump(body);
+}
+
+}  // namespace muster::kueue

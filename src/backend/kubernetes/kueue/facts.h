@@ -1,0 +1,76 @@
+// What asks for quota: Kueue's Workloads, made by whoever makes them, and batch/v1 Jobs that name a
+// queue; as small values, and what is written to them as bodies of patches.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kube/core.h"
+#include "model/workload.h"
+
+namespace muster::kueue {
+
+struct PodSetAsk {
+  std::string name = "main";
+  int count = 1;
+  Resources shape;  // of one pod: cpu in thousandths, everything else whole
+  std::map<std::string, std::string> select;
+  std::vector<Toleration> tolerate;
+  bool operator==(const PodSetAsk&) const = default;
+};
+
+// Pod set -> resource -> flavor.
+using Flavors = std::map<std::string, std::map<std::string, std::string>>;
+
+enum class AskKind : uint8_t { kWorkload, kJob };
+
+struct Ask {
+  kube::Meta meta;
+  AskKind kind = AskKind::kWorkload;
+  std::string queue;  // "namespace/name" of the LocalQueue; empty: none said
+  int priority = 0;   // of a Job: known once its class is (priority_class)
+  std::string priority_class;
+  std::vector<PodSetAsk> sets;
+  bool active = true;     // spec.active of a Workload
+  bool finished = false;  // it ran to its end, well or not
+  bool succeeded = false;
+  bool reserved = false;  // it holds quota: QuotaReserved, or a Job that Muster let go
+  bool admitted = false;  // of a Workload: also those who check it agree
+  bool runs = false;      // a Job that is not suspended
+  bool covered = false;   // a Job whose owner is queued in its place
+  std::string cluster_queue;
+  Flavors flavors;              // of what is reserved
+  std::string owner_job;        // uid of the Job that a Workload stands for
+  std::string conditions_json;  // a Workload's, as they stand
+  std::string api_version;
+};
+
+// kParse for what is no such object. A Workload of v1beta1 or v1beta2.
+Result<Ask> DecodeWorkload(std::string_view json);
+Result<Ask> DecodeQueuedJob(std::string_view json);
+
+// ---- what is written: JSON merge patches with the object's uid and resourceVersion, so that
+// nothing is written over what somebody else has said since. `now` is RFC 3339.
+
+// status: QuotaReserved, Admitted (unless `checked` by others first), the assignment.
+std::string AdmitWorkloadBody(const Ask& ask, const std::string& cluster_queue,
+                              const Flavors& flavors, bool checked, const std::string& now);
+// status: Evicted with the reason, no quota, no assignment.
+std::string EvictWorkloadBody(const Ask& ask, const std::string& reason, const std::string& message,
+                              const std::string& now);
+// status: QuotaReserved is False, with the reason.
+std::string WaitingWorkloadBody(const Ask& ask, const std::string& reason,
+                                const std::string& message, const std::string& now);
+std::string FinishedWorkloadBody(const Ask& ask, bool succeeded, const std::string& now);
+// spec: not suspended, its pods on nodes with the flavors' labels; what it was given is remembered
+// in the annotation muster.dev/admission.
+std::string AdmitJobBody(const Ask& ask, const std::string& cluster_queue, const Flavors& flavors,
+                         const std::map<std::string, std::string>& node_labels);
+// A Job that a Workload stands for: no annotation, for the Workload remembers.
+std::string StartJobBody(const Ask& job, const std::map<std::string, std::string>& node_labels);
+std::string HoldJobBody(const Ask& ask);
+
+}  // namespace muster::kueue

@@ -1,0 +1,491 @@
+#include "backend/kubernetes/kueue/quota.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/strings.h"
+#include "kube/object.h"
+
+namespace muster::kueue {
+
+namespace {
+
+constexpr int64_t kAgainMs = 1000;
+constexpr size_t kMostTroubles = 1000, kMostNodes = 256;
+// Of every resource on every endless node: far above what all quota together can give away, and far
+// below what a sum of them could overflow.
+constexpr int64_t kEndless = int64_t{1} << 52;
+
+std::string FlavorLabel(const std::string& flavor) { return "muster.dev/flavor." + flavor; }
+
+// A LocalQueue has neither quota nor policies: what is asked of it is asked of its ClusterQueue.
+bool IsLocal(const Queue& queue) { return queue.name.find('/') != std::string::npos; }
+
+uint64_t VersionOf(const Ask& ask) { return kube::VersionNumber(ask.meta.resource_version); }
+
+std::string Words(const sched::Because& because) {
+  std::string text = because.code;
+  for (const auto& [key, value] : because.detail) {
+    text += " " + key + "=";
+    if (const auto* number = std::get_if<int64_t>(&value)) text += fmt::format("{}", *number);
+    if (const auto* word = std::get_if<std::string>(&value)) text += *word;
+    if (const auto* list = std::get_if<std::vector<int64_t>>(&value))
+      text += fmt::format("{}", fmt::join(*list, ","));
+  }
+  return text;
+}
+
+bool AsksTheSame(const Ask& a, const Ask& b) {
+  return a.queue == b.queue && a.priority == b.priority && a.priority_class == b.priority_class &&
+         a.sets == b.sets;
+}
+
+}  // namespace
+
+bool QuotaCore::TakeEvent(sched::EventBody body) {
+  const auto taken = engine_.Take({now_, std::move(body)}, decisions_);
+  if (!taken.ok() && troubles_.size() < kMostTroubles) troubles_.push_back(taken.error().message);
+  return taken.ok();
+}
+
+// ---- what is told
+
+void QuotaCore::SetQueues(Queues queues) {
+  queues_ = std::move(queues);
+  queue_at_.clear();
+  for (size_t i = 0; i < queues_.queues.size(); ++i) queue_at_[queues_.queues[i].name] = i;
+  flavor_keys_.clear();
+  for (const Flavor& flavor : queues_.flavors) {
+    for (const auto& [key, value] : flavor.labels) flavor_keys_.insert(key);
+  }
+  rebuild_ = true;
+}
+
+void QuotaCore::SetPriorities(std::map<std::string, int> priorities) {
+  if (priorities == priorities_) return;
+  priorities_ = std::move(priorities);
+  for (auto& [uid, one] : all_) {
+    if (one.at != At::kSubmitted || one.ask.priority_class.empty()) continue;
+    Leave(one, false);
+    touched_.insert(uid);
+  }
+}
+
+void QuotaCore::Set(const Ask& ask) {
+  One& one = all_[ask.meta.uid];
+  const bool fresh = one.ask.meta.uid.empty();
+  const bool same = !fresh && AsksTheSame(one.ask, ask);
+  one.ask = ask;
+  if (!same && one.at == At::kSubmitted) Leave(one, false);
+  touched_.insert(ask.meta.uid);
+  if (ask.owner_job.empty()) return;
+  workload_of_[ask.owner_job] = ask.meta.uid;
+  touched_.insert(ask.owner_job);
+}
+
+void QuotaCore::Remove(const std::string& uid) {
+  const auto found = all_.find(uid);
+  if (found == all_.end()) return;
+  Leave(found->second, true);
+  const std::string job = found->second.ask.owner_job;
+  const auto stands = workload_of_.find(job);
+  if (stands != workload_of_.end() && stands->second == uid) {
+    workload_of_.erase(stands);
+    touched_.insert(job);
+  }
+  all_.erase(found);
+}
+
+void QuotaCore::Done(const std::string& uid, uint64_t version) {
+  const auto found = all_.find(uid);
+  if (found == all_.end()) return;
+  found->second.busy = false;
+  found->second.ignore_below = version;
+  touched_.insert(uid);
+}
+
+void QuotaCore::Failed(const std::string& uid, int64_t now_ms) {
+  const auto found = all_.find(uid);
+  if (found == all_.end()) return;
+  found->second.busy = false;
+  again_.insert({now_ms + kAgainMs, uid});
+}
+
+const Ask* QuotaCore::Find(const std::string& uid) const {
+  const auto found = all_.find(uid);
+  return found == all_.end() ? nullptr : &found->second.ask;
+}
+
+std::string QuotaCore::StateOf(const std::string& uid) const {
+  const auto found = all_.find(uid);
+  if (found == all_.end()) return "";
+  if (found->second.at == At::kIn) return "admitted";
+  const std::string how = found->second.at == At::kSubmitted ? "waiting" : "inadmissible";
+  return found->second.why.empty() ? how : how + ": " + found->second.why;
+}
+
+// ---- the engine
+
+// A ClusterQueue gives each of its resources from one flavor at a time, resources of one group from
+// the same one: an endless node stands for one such choice, for whoever may make it.
+void QuotaCore::AddNodes() {
+  nodes_.clear();
+  std::set<std::string> resources = {"pods"};
+  std::set<std::set<std::string>> choices;
+  for (const Queue& queue : queues_.queues) {
+    std::map<std::string, std::set<std::string>> flavors_of;  // resource -> flavors
+    for (const QuotaEntry& entry : queue.quota) {
+      resources.insert(entry.resource);
+      flavors_of[entry.resource].insert(entry.flavor);
+    }
+    std::set<std::set<std::string>> groups;
+    for (const auto& [resource, flavors] : flavors_of) groups.insert(flavors);
+    std::set<std::set<std::string>> made = {{}};
+    for (const std::set<std::string>& group : groups) {
+      std::set<std::set<std::string>> longer;
+      for (const std::set<std::string>& before : made) {
+        for (const std::string& flavor : group) {
+          std::set<std::string> with = before;
+          with.insert(flavor);
+          if (longer.size() < kMostNodes) longer.insert(std::move(with));
+        }
+      }
+      made = std::move(longer);
+    }
+    for (const std::set<std::string>& choice : made) {
+      if (choices.size() < kMostNodes) choices.insert(choice);
+    }
+  }
+  Resources endless;
+  for (const std::string& resource : resources) endless[resource] = kEndless;
+  for (const std::set<std::string>& choice : choices) {
+    sched::NodeAdd node;
+    node.name = fmt::format("endless-{}", nodes_.size());
+    node.capacity = endless;
+    for (const std::string& name : choice) node.labels[FlavorLabel(name)] = "true";
+    for (const Flavor& flavor : queues_.flavors) {
+      if (choice.count(flavor.name) == 0) continue;
+      node.labels.insert(flavor.labels.begin(), flavor.labels.end());
+    }
+    if (TakeEvent(node)) nodes_[node.name] = choice;
+  }
+}
+
+void QuotaCore::Rebuild() {
+  rebuild_ = false;
+  engine_ = sched::Engine();
+  decisions_.clear();
+  admitted_ = 0;
+  TakeEvent(sched::TopologyLevels{{"node"}});
+  AddNodes();
+  for (Flavor flavor : queues_.flavors) {
+    flavor.labels[FlavorLabel(flavor.name)] = "true";
+    TakeEvent(sched::FlavorAdd{std::move(flavor)});
+  }
+  for (const Queue& queue : queues_.queues) {
+    if (!IsLocal(queue)) TakeEvent(sched::QueueAdd{queue});
+  }
+  std::vector<One*> held;
+  for (auto& [uid, one] : all_) {
+    const bool in = one.at == At::kIn || one.ask.reserved;
+    one.at = At::kOut;
+    touched_.insert(uid);
+    // What was decided and is being written counts as written.
+    one.to_admit.reset();
+    if (in && !one.evicting && (one.busy || VersionOf(one.ask) < one.ignore_below))
+      held.push_back(&one);
+  }
+  for (One* one : held) Adopt(*one);
+}
+
+const Queue* QuotaCore::QueueNamed(const std::string& name) const {
+  const auto found = queue_at_.find(name);
+  return found == queue_at_.end() ? nullptr : &queues_.queues[found->second];
+}
+
+std::string QuotaCore::NodeFor(const std::map<std::string, std::string>& flavors) const {
+  for (const auto& [name, choice] : nodes_) {
+    if (std::all_of(flavors.begin(), flavors.end(),
+                    [&, &of = choice](const auto& given) { return of.count(given.second) != 0; }))
+      return name;
+  }
+  return "";
+}
+
+std::map<std::string, std::string> QuotaCore::LabelsOf(const Flavors& flavors) const {
+  std::map<std::string, std::string> labels;
+  for (const auto& [set, given] : flavors) {
+    for (const Flavor& flavor : queues_.flavors) {
+      if (std::any_of(given.begin(), given.end(),
+                      [&](const auto& one) { return one.second == flavor.name; }))
+        labels.insert(flavor.labels.begin(), flavor.labels.end());
+    }
+  }
+  return labels;
+}
+
+Job QuotaCore::JobOf(const Ask& ask) const {
+  Job job;
+  job.name = ask.meta.uid;
+  const Queue* local = QueueNamed(ask.queue);
+  job.queue = local == nullptr ? ask.queue : local->parent;
+  job.priority = ask.priority;
+  if (const auto known = priorities_.find(ask.priority_class); known != priorities_.end())
+    job.priority = known->second;
+  for (const PodSetAsk& set : ask.sets) {
+    if (set.count == 0) continue;
+    TaskGroup task;
+    task.name = set.name;
+    task.count = task.min = set.count;
+    task.shape = set.shape;
+    task.shape["pods"] = 1;
+    for (const auto& [key, value] : set.select) {
+      if (flavor_keys_.count(key) != 0) task.select[key] = value;
+    }
+    job.tasks.push_back(std::move(task));
+  }
+  return job;
+}
+
+// What it holds is held, whatever quota says by now.
+bool QuotaCore::Adopt(One& one) {
+  sched::JobAdopt adopt;
+  adopt.job = JobOf(one.ask);
+  const Queue* queue = QueueNamed(one.ask.queue);
+  const Queue* cluster_queue = QueueNamed(
+      !one.ask.cluster_queue.empty() || queue == nullptr ? one.ask.cluster_queue : queue->parent);
+  if (cluster_queue == nullptr || queue == nullptr || adopt.job.tasks.empty()) return false;
+  for (const TaskGroup& task : adopt.job.tasks) {
+    std::map<std::string, std::string> flavors;
+    const Flavors& given = one.ask.reserved ? one.ask.flavors : one.given;
+    if (const auto said = given.find(task.name); said != given.end()) flavors = said->second;
+    for (const QuotaEntry& entry : cluster_queue->quota) {
+      if (task.shape.count(entry.resource) != 0) flavors.try_emplace(entry.resource, entry.flavor);
+    }
+    const std::string node = NodeFor(flavors);
+    if (node.empty()) return false;
+    for (int rank = 0; rank < task.count; ++rank) adopt.seats.push_back({task.name, rank, node});
+  }
+  if (!TakeEvent(std::move(adopt))) return false;
+  one.at = At::kIn;
+  one.why.clear();
+  ++admitted_;
+  return true;
+}
+
+void QuotaCore::Leave(One& one, bool finished) {
+  if (one.at == At::kOut) return;
+  const bool was_in = one.at == At::kIn;
+  if (was_in) --admitted_;
+  one.to_admit.reset();
+  one.at = At::kOut;
+  if (rebuild_) return;
+  TakeEvent(sched::JobEnd{one.ask.meta.uid,
+                          finished && was_in ? sched::JobVerb::kFinish : sched::JobVerb::kCancel});
+}
+
+// Why it cannot even wait; empty where it can.
+std::string QuotaCore::Inadmissible(const One& one) const {
+  const Ask& ask = one.ask;
+  if (ask.queue.empty()) return "no queue is named";
+  const Queue* local = QueueNamed(ask.queue);
+  const std::string local_name = ask.queue.substr(ask.queue.find('/') + 1);
+  if (local == nullptr) return fmt::format("LocalQueue {} doesn't exist", local_name);
+  const Queue* cluster_queue = QueueNamed(local->parent);
+  if (cluster_queue == nullptr) return fmt::format("ClusterQueue {} doesn't exist", local->parent);
+  if (queues_.stopped.count(ask.queue) != 0)
+    return fmt::format("LocalQueue {} is stopped", local_name);
+  if (queues_.stopped.count(local->parent) != 0)
+    return fmt::format("ClusterQueue {} is stopped", local->parent);
+  for (const PodSetAsk& set : ask.sets) {
+    for (const auto& [resource, amount] : set.shape) {
+      const bool covered =
+          std::any_of(cluster_queue->quota.begin(), cluster_queue->quota.end(),
+                      [&, &name = resource](const auto& entry) { return entry.resource == name; });
+      if (!covered)
+        return fmt::format(
+            "couldn't assign flavors to pod set {}: resource {} unavailable in ClusterQueue",
+            set.name, resource);
+    }
+  }
+  return "";
+}
+
+void QuotaCore::Refuse(One& one, std::string why, std::vector<Act>& acts) {
+  one.why = std::move(why);
+  if (one.said == one.why || one.busy) return;
+  one.said = one.why;
+  if (one.ask.kind == AskKind::kWorkload) one.busy = true;
+  acts.push_back(SayWaiting{one.ask.meta.uid, "Inadmissible", one.why});
+}
+
+void QuotaCore::Submit(One& one, std::vector<Act>& acts) {
+  if (std::string why = Inadmissible(one); !why.empty()) return Refuse(one, std::move(why), acts);
+  one.why.clear();
+  const Job job = JobOf(one.ask);
+  if (job.tasks.empty()) return Refuse(one, "it asks for no pods", acts);
+  if (TakeEvent(sched::JobSubmit{job})) {
+    one.at = At::kSubmitted;
+  } else {
+    Refuse(one, troubles_.empty() ? "it cannot be read" : troubles_.back(), acts);
+  }
+}
+
+// A Job that a Workload stands for: it runs while, and only while, that is let in.
+void QuotaCore::LookAtOwner(One& job, One& workload, std::vector<Act>& acts) {
+  Leave(job, false);
+  if (job.ask.finished) {
+    if (workload.ask.finished || workload.busy) return;
+    workload.busy = true;
+    acts.push_back(Finish{workload.ask.meta.uid, job.ask.succeeded});
+  } else if (workload.ask.admitted && !workload.busy && !job.ask.runs) {
+    job.busy = true;
+    acts.push_back(Start{job.ask.meta.uid, LabelsOf(workload.ask.flavors)});
+  } else if (!workload.ask.reserved && !workload.busy && job.ask.runs) {
+    job.busy = true;
+    acts.push_back(Hold{job.ask.meta.uid});
+  }
+}
+
+void QuotaCore::Look(One& one, std::vector<Act>& acts) {
+  const Ask& ask = one.ask;
+  if (one.busy || VersionOf(ask) < one.ignore_below) return;
+  if (ask.kind == AskKind::kJob) {
+    const auto stands = workload_of_.find(ask.meta.uid);
+    if (stands != workload_of_.end()) {
+      const auto workload = all_.find(stands->second);
+      if (workload != all_.end()) return LookAtOwner(one, workload->second, acts);
+    }
+  }
+  if (ask.finished || ask.meta.deleted || ask.covered) return Leave(one, ask.finished);
+  if (!ask.active) {
+    Leave(one, false);
+    if (!ask.reserved) return;
+    one.busy = true;
+    acts.push_back(Evict{ask.meta.uid, "Deactivated", "The workload is deactivated"});
+    return;
+  }
+  if (one.evicting && ask.reserved) {  // its eviction was not written
+    one.busy = true;
+    acts.push_back(*one.evicting);
+    return;
+  }
+  one.evicting.reset();
+  if (one.to_admit) {
+    one.busy = true;
+    acts.push_back(*std::exchange(one.to_admit, {}));
+    return;
+  }
+  if (ask.reserved) {
+    if (one.at == At::kSubmitted) Leave(one, false);
+    if (one.at == At::kOut && !Adopt(one))
+      one.why = "what it holds cannot be counted: its queue is gone";
+    return;
+  }
+  if (ask.kind == AskKind::kJob && ask.runs) {
+    Leave(one, false);
+    one.busy = true;
+    acts.push_back(Hold{ask.meta.uid});
+    return;
+  }
+  if (one.at == At::kIn) Leave(one, false);  // somebody took it back
+  if (one.at == At::kOut) Submit(one, acts);
+}
+
+// ---- decisions
+
+void QuotaCore::Follow(const sched::Decision& decision, std::vector<Act>& acts) {
+  const auto named = [&](const std::string& uid) -> One* {
+    const auto found = all_.find(uid);
+    return found == all_.end() ? nullptr : &found->second;
+  };
+  const auto admit = [&](One& one, Flavors flavors) {
+    const Queue* local = QueueNamed(one.ask.queue);
+    Admit act;
+    act.uid = one.ask.meta.uid;
+    act.cluster_queue = local == nullptr ? "" : local->parent;
+    act.node_labels = LabelsOf(flavors);
+    act.checked = queues_.checked.count(act.cluster_queue) != 0;
+    one.given = flavors;
+    act.flavors = std::move(flavors);
+    one.at = At::kIn;
+    one.why.clear(), one.said.clear();
+    ++admitted_;
+    if (one.evicting) {  // it was let go a moment ago, and that is still being written
+      one.to_admit = std::move(act);
+      return;
+    }
+    one.busy = true;
+    acts.push_back(std::move(act));
+  };
+  if (const auto* let_in = std::get_if<sched::AdmitDecision>(&decision.body)) {
+    One* one = named(let_in->job);
+    if (one != nullptr && one->at == At::kSubmitted) admit(*one, let_in->flavors);
+  } else if (const auto* bind = std::get_if<sched::BindDecision>(&decision.body)) {
+    One* one = named(bind->job);  // of whoever asks for nothing that quota is given in
+    if (one != nullptr && one->at == At::kSubmitted) admit(*one, {});
+  } else if (const auto* evict = std::get_if<sched::EvictDecision>(&decision.body)) {
+    One* one = named(evict->job);
+    if (one == nullptr || one->at != At::kIn) return;
+    // The engine has it among those who wait, at the place that it had.
+    one->at = At::kSubmitted;
+    --admitted_;
+    one->busy = true;
+    one->evicting = Evict{one->ask.meta.uid, "Preempted",
+                          evict->for_job.empty()
+                              ? "Preempted: " + evict->code
+                              : fmt::format("Preempted to accommodate a workload (UID: {}): {}",
+                                            evict->for_job, evict->code)};
+    acts.push_back(*one->evicting);
+  } else if (const auto* pending = std::get_if<sched::PendingDecision>(&decision.body)) {
+    One* one = named(pending->job);
+    if (one == nullptr || one->at != At::kSubmitted) return;
+    std::string why;
+    bool never = false;
+    for (const sched::Because& because : pending->because) {
+      why += (why.empty() ? "" : "; ") + Words(because);
+      never = never || because.code == "LIMIT" || because.code == "SHAPE";
+    }
+    if (never) return Refuse(*one, std::move(why), acts);
+    one->why = std::move(why);
+  } else if (const auto* reject = std::get_if<sched::RejectDecision>(&decision.body)) {
+    One* one = named(reject->job);
+    if (one == nullptr || one->at != At::kSubmitted) return;
+    one->at = At::kOut;  // the engine has forgotten it; another quota makes the engine anew
+    Refuse(*one, Words(reject->why), acts);
+  }
+}
+
+void QuotaCore::Decide(int64_t now_ms, std::vector<Act>& acts) {
+  now_ = std::max(now_, now_ms);
+  while (!again_.empty() && again_.begin()->first <= now_) {
+    touched_.insert(again_.begin()->second);
+    again_.erase(again_.begin());
+  }
+  constexpr int kMostRounds = 20;
+  for (int round = 0; round < kMostRounds; ++round) {
+    if (rebuild_) Rebuild();
+    std::vector<One*> ready;
+    for (const std::string& uid : std::exchange(touched_, {})) {
+      const auto one = all_.find(uid);
+      if (one != all_.end()) ready.push_back(&one->second);
+    }
+    // Who holds quota before who asks for some; then first come, first served.
+    std::sort(ready.begin(), ready.end(), [](const One* a, const One* b) {
+      const auto key = [](const One* one) {
+        return std::tuple(!one->ask.reserved, one->ask.meta.created.value_or(TimePoint{}),
+                          std::string_view(one->ask.meta.ns), std::string_view(one->ask.meta.name));
+      };
+      return key(a) < key(b);
+    });
+    for (One* one : ready) Look(*one, acts);
+    engine_.Run(now_, decisions_);
+    std::vector<sched::Decision> decisions;
+    decisions.swap(decisions_);
+    for (const sched::Decision& decision : decisions) Follow(decision, acts);
+    if (touched_.empty() && !rebuild_ && decisions_.empty()) break;
+  }
+}
+
+}  // namespace muster::kueue

@@ -1,0 +1,124 @@
+// Who is let in, decided by quota alone, before there are pods: ClusterQueues, Cohorts, borrowing,
+// priority, fair share and preemption are the scheduler engine's own (sched/engine.h), asked about
+// nodes that have no end. Values alone: no client, no clock. What was let in before is read from
+// the objects, so a start after `kill -9` is the same as any other.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "backend/kubernetes/kueue/facts.h"
+#include "sched/engine.h"
+
+namespace muster::kueue {
+
+struct Queues {
+  std::vector<Queue> queues;  // ClusterQueues, LocalQueues ("namespace/name"), Cohorts
+  std::vector<Flavor> flavors;
+  std::set<std::string> stopped;  // ClusterQueues and LocalQueues with a stopPolicy
+  std::set<std::string> checked;  // ClusterQueues with admission checks
+};
+
+// What is to be written. `uid` is of an Ask that was set.
+struct Admit {
+  std::string uid, cluster_queue;
+  Flavors flavors;
+  std::map<std::string, std::string> node_labels;  // of the flavors
+  bool checked = false;                            // others have their say before it is admitted
+};
+struct Evict {
+  std::string uid, reason, message;  // Preempted, Deactivated, ClusterQueueStopped
+};
+struct Hold {  // a Job that runs and was never let in
+  std::string uid;
+};
+struct Start {  // a Job whose Workload was let in
+  std::string uid;
+  std::map<std::string, std::string> node_labels;
+};
+struct Finish {  // a Workload whose Job has ended
+  std::string uid;
+  bool succeeded = false;
+};
+struct SayWaiting {  // it cannot be admitted as things stand
+  std::string uid, reason, message;
+};
+using Act = std::variant<Admit, Evict, Hold, Start, Finish, SayWaiting>;
+
+class QuotaCore {
+ public:
+  void SetQueues(Queues queues);
+  // By class, "kueue/NAME" or "pod/NAME": of Jobs, whose priority is not in them.
+  void SetPriorities(std::map<std::string, int> priorities);
+  void Set(const Ask& ask);
+  void Remove(const std::string& uid);
+
+  // The answer to an act. Until then what the watch brings of that object is kept, not followed;
+  // and afterwards nothing older than `version`, which is the object's after the write.
+  void Done(const std::string& uid, uint64_t version);
+  // It may or may not have been written: the object is looked at once more, from a second later on.
+  void Failed(const std::string& uid, int64_t now_ms);
+
+  // `now_ms` never goes back. Evictions come before the admissions that need their room.
+  void Decide(int64_t now_ms, std::vector<Act>& acts);
+  int64_t NextAt() const { return again_.empty() ? -1 : again_.begin()->first; }
+
+  const Ask* Find(const std::string& uid) const;
+  // "waiting", "admitted", "inadmissible" and why; empty for whoever is not known.
+  std::string StateOf(const std::string& uid) const;
+  size_t admitted() const { return admitted_; }
+  const std::vector<std::string>& troubles() const { return troubles_; }
+
+ private:
+  enum class At : uint8_t { kOut, kSubmitted, kIn };  // as the engine has it
+  struct One {
+    Ask ask;
+    At at = At::kOut;
+    bool busy = false;              // a write is under way
+    uint64_t ignore_below = 0;      // what is older is what we wrote over
+    std::optional<Evict> evicting;  // until its object says that it is out
+    std::optional<Admit> to_admit;  // once that is said
+    Flavors given;                  // with which it was let in, until its object says so
+    std::string why, said;
+  };
+
+  void Rebuild();
+  void AddNodes();
+  void Look(One& one, std::vector<Act>& acts);
+  void LookAtOwner(One& job, One& workload, std::vector<Act>& acts);
+  void Submit(One& one, std::vector<Act>& acts);
+  bool Adopt(One& one);
+  void Leave(One& one, bool finished);
+  void Follow(const sched::Decision& decision, std::vector<Act>& acts);
+  std::string Inadmissible(const One& one) const;
+  void Refuse(One& one, std::string why, std::vector<Act>& acts);
+  Job JobOf(const Ask& ask) const;
+  const Queue* QueueNamed(const std::string& name) const;
+  std::string NodeFor(const std::map<std::string, std::string>& flavors) const;
+  std::map<std::string, std::string> LabelsOf(const Flavors& flavors) const;
+  bool TakeEvent(sched::EventBody body);
+
+  Queues queues_;
+  std::map<std::string, size_t> queue_at_;  // name -> index in queues_.queues
+  std::map<std::string, int> priorities_;
+  std::set<std::string> flavor_keys_;                   // node labels that flavors speak of
+  std::map<std::string, std::set<std::string>> nodes_;  // endless node -> its flavors
+  std::unordered_map<std::string, One> all_;            // by uid
+  std::map<std::string, std::string> workload_of_;      // uid of a Job -> of its Workload
+  std::set<std::string> touched_;
+  std::set<std::pair<int64_t, std::string>> again_;
+  sched::Engine engine_;
+  std::vector<sched::Decision> decisions_;
+  std::vector<std::string> troubles_;
+  int64_t now_ = 0;
+  size_t admitted_ = 0;
+  bool rebuild_ = true;
+};
+
+}  // namespace muster::kueue

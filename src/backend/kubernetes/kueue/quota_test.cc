@@ -1,0 +1,359 @@
+#include "backend/kubernetes/kueue/quota.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+namespace muster::kueue {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+Queue ClusterQueueOf(const std::string& name, int64_t cpus, const std::string& cohort = "",
+                     const std::string& flavor = "default-flavor") {
+  Queue queue;
+  queue.name = name;
+  queue.parent = cohort;
+  queue.quota.push_back({flavor, "cpu", cpus * 1000, {}, {}});
+  return queue;
+}
+Queue LocalQueueOf(const std::string& name, const std::string& cluster_queue) {
+  Queue queue;
+  queue.name = name;
+  queue.parent = cluster_queue;
+  return queue;
+}
+Queues OneQueueOf(int64_t cpus) {
+  Queues queues;
+  queues.flavors.push_back({"default-flavor", {}});
+  queues.queues = {ClusterQueueOf("cq", cpus), LocalQueueOf("ml/user-queue", "cq")};
+  return queues;
+}
+Ask AskFor(const std::string& uid, int pods, int cpus = 1,
+           const std::string& queue = "ml/user-queue") {
+  static int64_t second = 0;
+  Ask ask;
+  ask.meta.uid = ask.meta.name = uid;
+  ask.meta.ns = "ml";
+  ask.meta.resource_version = "10";
+  ask.meta.created = TimePoint{std::chrono::seconds(++second)};
+  ask.queue = queue;
+  PodSetAsk set;
+  set.count = pods;
+  set.shape["cpu"] = int64_t{1000} * cpus;
+  ask.sets.push_back(set);
+  return ask;
+}
+Ask JobFor(const std::string& uid, int pods, bool runs) {
+  Ask ask = AskFor(uid, pods);
+  ask.kind = AskKind::kJob;
+  ask.runs = runs;
+  return ask;
+}
+
+// A server that writes down what is decided, at once.
+struct Site {
+  QuotaCore core;
+  int64_t now_ms = 0;
+  uint64_t version = 100;
+  std::vector<Act> acts;
+
+  explicit Site(Queues queues) { core.SetQueues(std::move(queues)); }
+  std::vector<Act> Decide() {
+    acts.clear();
+    core.Decide(now_ms += 10, acts);
+    return acts;
+  }
+  Ask Written(const std::string& uid) {
+    Ask ask = *core.Find(uid);
+    ask.meta.resource_version = std::to_string(++version);
+    return ask;
+  }
+  void Tell(const Ask& ask) {
+    core.Done(ask.meta.uid, version);
+    core.Set(ask);
+  }
+  // Decides and writes until nothing is to be written.
+  std::vector<std::string> Settle() {
+    std::vector<std::string> lines;
+    for (int round = 0; round < 50 && !Decide().empty(); ++round) {
+      for (const Act& act : acts) {
+        if (const auto* admit = std::get_if<Admit>(&act)) {
+          Ask ask = Written(admit->uid);
+          ask.reserved = ask.admitted = true;
+          ask.runs = ask.kind == AskKind::kJob;
+          ask.cluster_queue = admit->cluster_queue, ask.flavors = admit->flavors;
+          lines.push_back("admit " + admit->uid);
+          Tell(ask);
+        } else if (const auto* evict = std::get_if<Evict>(&act)) {
+          Ask ask = Written(evict->uid);
+          ask.reserved = ask.admitted = ask.runs = false;
+          ask.flavors.clear();
+          lines.push_back("evict " + evict->uid + " " + evict->reason);
+          Tell(ask);
+        } else if (const auto* hold = std::get_if<Hold>(&act)) {
+          Ask ask = Written(hold->uid);
+          ask.reserved = ask.runs = false;
+          lines.push_back("hold " + hold->uid);
+          Tell(ask);
+        } else if (const auto* start = std::get_if<Start>(&act)) {
+          Ask ask = Written(start->uid);
+          ask.runs = true;
+          lines.push_back("start " + start->uid);
+          Tell(ask);
+        } else if (const auto* finish = std::get_if<Finish>(&act)) {
+          Ask ask = Written(finish->uid);
+          ask.finished = true;
+          lines.push_back("finish " + finish->uid);
+          Tell(ask);
+        } else if (const auto* say = std::get_if<SayWaiting>(&act)) {
+          lines.push_back("say " + say->uid + " " + say->message);
+          Tell(Written(say->uid));
+        }
+      }
+    }
+    return lines;
+  }
+};
+
+TEST(Quota, WhatFitsIsLetInWithItsFlavorAndWhatNeverCanIsTold) {
+  Site site(OneQueueOf(4));
+  site.core.Set(AskFor("two", 2));
+  site.core.Set(AskFor("six", 6));
+  const auto acts = site.Decide();
+  ASSERT_THAT(acts, SizeIs(2));
+  const auto* admit = std::get_if<Admit>(&acts[0]);
+  ASSERT_NE(admit, nullptr);
+  EXPECT_EQ(admit->uid, "two");
+  EXPECT_EQ(admit->cluster_queue, "cq");
+  EXPECT_EQ(admit->flavors.at("main").at("cpu"), "default-flavor");
+  const auto* say = std::get_if<SayWaiting>(&acts[1]);
+  ASSERT_NE(say, nullptr);
+  EXPECT_EQ(say->uid, "six");
+  EXPECT_EQ(site.core.admitted(), 1u);
+}
+
+TEST(Quota, WhoWaitsForQuotaIsLetInWhenOthersEnd) {
+  Site site(OneQueueOf(4));
+  for (const char* uid : {"a", "b", "c"}) site.core.Set(AskFor(uid, 2));
+  EXPECT_THAT(site.Settle(), ElementsAre("admit a", "admit b"));
+  EXPECT_THAT(site.core.StateOf("c"), HasSubstr("waiting"));
+  Ask over = site.Written("a");
+  over.finished = true;
+  site.core.Set(over);
+  EXPECT_THAT(site.Settle(), ElementsAre("admit c"));
+}
+
+TEST(Quota, AHigherPriorityPreemptsWhereItsQueueAllowsThat) {
+  Queues queues = OneQueueOf(4);
+  queues.queues[0].within = PreemptWithin::kLowerPriority;
+  Site site(queues);
+  site.core.Set(AskFor("low", 3));
+  EXPECT_THAT(site.Settle(), ElementsAre("admit low"));
+  Ask urgent = AskFor("urgent", 4);
+  urgent.priority = 10;
+  site.core.Set(urgent);
+  EXPECT_THAT(site.Settle(), ElementsAre("evict low Preempted", "admit urgent"));
+  EXPECT_THAT(site.core.StateOf("low"), HasSubstr("waiting"));
+  // Whoever was evicted keeps its place before those who came after it.
+  site.core.Set(AskFor("later", 3));
+  Ask over = site.Written("urgent");
+  over.finished = true;
+  site.core.Set(over);
+  EXPECT_THAT(site.Settle(), ElementsAre("admit low"));
+}
+
+TEST(Quota, AnEvictionThatWasNotWrittenIsWrittenAgain) {
+  Queues queues = OneQueueOf(4);
+  queues.queues[0].within = PreemptWithin::kLowerPriority;
+  Site site(queues);
+  site.core.Set(AskFor("low", 3));
+  ASSERT_THAT(site.Settle(), ElementsAre("admit low"));
+  Ask urgent = AskFor("urgent", 4);
+  urgent.priority = 10;
+  site.core.Set(urgent);
+  ASSERT_THAT(site.Decide(), SizeIs(2));
+  site.core.Failed("low", site.now_ms);
+  site.core.Failed("urgent", site.now_ms);
+  site.now_ms += 1000;
+  EXPECT_THAT(site.Settle(), ElementsAre("evict low Preempted", "admit urgent"));
+  EXPECT_EQ(site.core.admitted(), 1u);
+}
+
+TEST(Quota, ACohortsIdleQuotaIsBorrowedAndReclaimed) {
+  Queues queues;
+  queues.flavors.push_back({"default-flavor", {}});
+  queues.queues = {ClusterQueueOf("cq-a", 4, "cohort"), ClusterQueueOf("cq-b", 4, "cohort"),
+                   LocalQueueOf("ml/a", "cq-a"), LocalQueueOf("ml/b", "cq-b")};
+  queues.queues[1].reclaim = ReclaimPolicy::kAny;
+  Site site(queues);
+  site.core.Set(AskFor("big", 6, 1, "ml/a"));
+  EXPECT_THAT(site.Settle(), ElementsAre("admit big"));
+  site.core.Set(AskFor("own", 4, 1, "ml/b"));
+  EXPECT_THAT(site.Settle(), ElementsAre("evict big Preempted", "admit own"));
+}
+
+TEST(Quota, WhatNoQueueCoversIsToldOnce) {
+  Site site(OneQueueOf(4));
+  Ask gpus = AskFor("gpus", 1);
+  gpus.sets[0].shape["nvidia.com/gpu"] = 1;
+  site.core.Set(gpus);
+  site.core.Set(AskFor("lost", 1, 1, "ml/nowhere"));
+  EXPECT_THAT(
+      site.Settle(),
+      ElementsAre("say gpus couldn't assign flavors to pod set main: resource nvidia.com/gpu "
+                  "unavailable in ClusterQueue",
+                  "say lost LocalQueue nowhere doesn't exist"));
+  EXPECT_TRUE(site.Settle().empty());
+  Queues more = OneQueueOf(4);
+  more.queues.push_back(LocalQueueOf("ml/nowhere", "cq"));
+  site.core.SetQueues(more);
+  EXPECT_THAT(site.Settle(), ElementsAre("admit lost"));
+}
+
+TEST(Quota, AStoppedQueueLetsNobodyIn) {
+  Queues queues = OneQueueOf(4);
+  queues.stopped.insert("cq");
+  Site site(queues);
+  site.core.Set(AskFor("a", 1));
+  EXPECT_THAT(site.Settle(), ElementsAre("say a ClusterQueue cq is stopped"));
+  site.core.SetQueues(OneQueueOf(4));
+  EXPECT_THAT(site.Settle(), ElementsAre("admit a"));
+}
+
+TEST(Quota, AJobThatRunsUnaskedIsHeldFirst) {
+  Site site(OneQueueOf(4));
+  site.core.Set(JobFor("two", 2, true));
+  site.core.Set(JobFor("six", 6, true));
+  const auto lines = site.Settle();
+  EXPECT_THAT(lines, ElementsAre("hold two", "hold six", "admit two", HasSubstr("say six")));
+}
+
+TEST(Quota, AJobWithAWorkloadRunsWhileThatIsLetIn) {
+  Site site(OneQueueOf(4));
+  site.core.Set(JobFor("job", 2, false));
+  Ask workload = AskFor("workload", 2);
+  workload.owner_job = "job";
+  site.core.Set(workload);
+  EXPECT_THAT(site.Settle(), ElementsAre("admit workload", "start job"));
+  Ask off = site.Written("workload");
+  off.active = false;
+  site.core.Set(off);
+  EXPECT_THAT(site.Settle(), ElementsAre("evict workload Deactivated", "hold job"));
+  Ask on = site.Written("workload");
+  on.active = true;
+  site.core.Set(on);
+  EXPECT_THAT(site.Settle(), ElementsAre("admit workload", "start job"));
+  Ask over = site.Written("job");
+  over.finished = over.succeeded = true;
+  site.core.Set(over);
+  EXPECT_THAT(site.Settle(), ElementsAre("finish workload"));
+  EXPECT_EQ(site.core.admitted(), 0u);
+}
+
+TEST(Quota, AWriteThatFailedIsDecidedAgainASecondLater) {
+  Site site(OneQueueOf(4));
+  site.core.Set(AskFor("a", 2));
+  ASSERT_THAT(site.Decide(), SizeIs(1));
+  site.core.Failed("a", site.now_ms);
+  EXPECT_TRUE(site.Decide().empty());
+  EXPECT_GE(site.core.NextAt(), 1000);
+  site.now_ms += 1000;
+  EXPECT_THAT(site.Settle(), ElementsAre("admit a"));
+}
+
+TEST(Quota, WhatWasWrittenOverIsNotHeeded) {
+  Site site(OneQueueOf(4));
+  const Ask before = AskFor("a", 2);
+  site.core.Set(before);
+  ASSERT_THAT(site.Decide(), SizeIs(1));
+  site.core.Set(before);  // comes while the write is under way
+  EXPECT_TRUE(site.Decide().empty());
+  site.core.Done("a", 50);
+  site.core.Set(before);  // and again, after its answer
+  EXPECT_TRUE(site.Decide().empty());
+  EXPECT_EQ(site.core.admitted(), 1u);
+  Ask taken_back = before;
+  taken_back.meta.resource_version = "60";
+  site.core.Set(taken_back);
+  EXPECT_THAT(site.Settle(), ElementsAre("admit a"));
+}
+
+TEST(Quota, FlavorsAreTriedInTheQueuesOrderAndPodsThatChooseNodesNarrowThem) {
+  Queues queues;
+  queues.flavors = {{"h100", {{"gpu", "h100"}}}, {"a100", {{"gpu", "a100"}}}};
+  queues.queues = {ClusterQueueOf("cq", 2, "", "h100"), LocalQueueOf("ml/user-queue", "cq")};
+  queues.queues[0].quota.push_back({"a100", "cpu", 4000, {}, {}});
+  Site site(queues);
+  site.core.Set(AskFor("first", 2));
+  site.core.Set(AskFor("second", 2));
+  Ask picky = AskFor("picky", 1);
+  picky.sets[0].select = {{"gpu", "h100"}, {"somewhere", "else"}};
+  site.core.Set(picky);
+  std::vector<Act> acts = site.Decide();
+  ASSERT_THAT(acts, SizeIs(2));
+  EXPECT_EQ(std::get<Admit>(acts[0]).flavors.at("main").at("cpu"), "h100");
+  EXPECT_EQ(std::get<Admit>(acts[0]).node_labels.at("gpu"), "h100");
+  EXPECT_EQ(std::get<Admit>(acts[1]).flavors.at("main").at("cpu"), "a100");
+  EXPECT_THAT(site.core.StateOf("picky"), HasSubstr("waiting"));
+}
+
+// Whatever comes and goes, and wherever the scheduler is started anew: what is let in never exceeds
+// the quota, and nobody is forgotten.
+RC_GTEST_PROP(Quota, IsNeverExceededAndNobodyIsForgotten, (const std::vector<uint8_t>& steps)) {
+  constexpr int kCpus = 5;
+  auto site = std::make_unique<Site>(OneQueueOf(kCpus));
+  std::map<std::string, Ask> there;
+  int made = 0;
+  const auto keep = [&] {
+    for (auto& [uid, ask] : there) ask = *site->core.Find(uid);
+  };
+  const auto used = [&] {
+    int sum = 0;
+    for (const auto& [uid, ask] : there) sum += ask.reserved ? ask.sets[0].count : 0;
+    return sum;
+  };
+  for (const uint8_t step : steps) {
+    if (step % 4 != 3 || there.empty()) {
+      const Ask ask = AskFor("w" + std::to_string(made++), 1 + step / 4 % 6);
+      there[ask.meta.uid] = ask;
+      site->core.Set(ask);
+    } else if (step / 4 % 2 == 0) {
+      auto one = there.begin();
+      std::advance(one, step / 8 % there.size());
+      site->core.Remove(one->first);
+      there.erase(one);
+    } else {
+      const uint64_t version = site->version;
+      site = std::make_unique<Site>(OneQueueOf(kCpus));
+      site->version = version;
+      for (const auto& [uid, ask] : there) site->core.Set(ask);
+    }
+    site->Settle();
+    keep();
+    RC_ASSERT(used() <= kCpus);
+  }
+  // A small one may have to wait for a large one that was promised a start; in the end all are let
+  // in that ever could be.
+  for (size_t round = 0; round <= steps.size(); ++round) {
+    for (auto one = there.begin(); one != there.end();) {
+      if (!one->second.reserved) {
+        ++one;
+        continue;
+      }
+      Ask over = site->Written(one->first);
+      over.finished = true;
+      site->core.Set(over);
+      one = there.erase(one);
+    }
+    site->Settle();
+    keep();
+    RC_ASSERT(used() <= kCpus);
+  }
+  for (const auto& [uid, ask] : there) RC_ASSERT(ask.sets[0].count > kCpus);
+}
+
+}  // namespace
+}  // namespace muster::kueue
