@@ -23,6 +23,12 @@ struct GangSpec {
   std::vector<std::string> argv;           // the same for all ranks
   std::map<std::string, std::string> env;  // added to the rank identity
   Duration timeout = std::chrono::minutes(5);
+
+  // What only a cluster's ranks can mean; elsewhere the ranks of a node are its processes anyway,
+  // and `nodes` says where they run.
+  bool pod_a_node = false;     // one pod on each node holds its ranks, and their output is read
+  bool exactly_there = false;  // the pods go to `nodes`, in order, past the scheduler
+  std::string image = {};      // empty = the site's
 };
 
 struct RankResult {

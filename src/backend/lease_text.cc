@@ -7,16 +7,19 @@
 
 namespace muster {
 
+nlohmann::json LeaseJson(const Lease& lease) {
+  return {{"owner", lease.owner},
+          {"run", lease.run},
+          {"reason", lease.reason},
+          {"priorSchedulable", lease.prior_schedulable},
+          {"priorNote", lease.prior_note},
+          {"since", FormatTime(lease.since)},
+          {"until", FormatTime(lease.until)},
+          {"fence", lease.fence}};
+}
+
 std::string WriteLease(const Lease& lease) {
-  return nlohmann::json{{"owner", lease.owner},
-                        {"run", lease.run},
-                        {"reason", lease.reason},
-                        {"priorSchedulable", lease.prior_schedulable},
-                        {"priorNote", lease.prior_note},
-                        {"since", FormatTime(lease.since)},
-                        {"until", FormatTime(lease.until)},
-                        {"fence", lease.fence}}
-      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return LeaseJson(lease).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 Result<Lease> ReadLease(std::string_view text) {

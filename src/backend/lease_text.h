@@ -4,10 +4,13 @@
 #include <string>
 #include <string_view>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "backend/actuator.h"
 
 namespace muster {
 
+nlohmann::json LeaseJson(const Lease& lease);
 // One line of JSON.
 std::string WriteLease(const Lease& lease);
 // kParse for text that we did not write.

@@ -42,6 +42,12 @@ NodeOps OpsOf(const LabState& state, std::string_view node) {
   return it == state.ops.end() ? NodeOps{} : it->second;
 }
 
+Status ControllerAnswers(const LabState& state, const Node& node) {
+  if (!state.Has("bmc_silent", NodeSubject(node.name))) return {};
+  return Fail(Code::kUnavailable,
+              fmt::format("the controller of {} does not answer from outside", node.name));
+}
+
 std::vector<RunningJob> JobsNow(const LabState& state, const std::string& node, TimePoint now) {
   std::vector<RunningJob> jobs;
   for (const auto& [name, ops] : state.ops) {
@@ -128,8 +134,8 @@ Result<LabActuator::Open> LabActuator::OpenLab() {
   for (int n = 1;; ++n) {
     auto lock = base_.files.Lock(folder_ + "/lab.lock", "muster lab");
     if (lock.ok()) {
-      TRY(LabState state, LoadLab(base_.files, folder_));
-      return Open{std::move(*lock), std::move(state)};
+      TRY(const std::shared_ptr<const LabState> state, Look());
+      return Open{std::move(*lock), *state};
     }
     if (lock.error().code != Code::kConflict || n == kLockTries) return Fail(lock.error());
     base_.clock.SleepFor(kLockWait);
@@ -137,15 +143,25 @@ Result<LabActuator::Open> LabActuator::OpenLab() {
 }
 
 // lab.json is replaced as a whole: a reader sees the old or the new, and needs no lock.
-Result<LabState> LabActuator::Look() { return LoadLab(base_.files, folder_); }
+Result<std::shared_ptr<const LabState>> LabActuator::Look() {
+  TRY(const std::string text, base_.files.Read(folder_ + "/lab.json", kMaxLabBytes));
+  if (seen_ == nullptr || text != seen_text_) {
+    TRY(LabState state, ParseLab(text, folder_));
+    seen_ = std::make_shared<const LabState>(std::move(state));
+    seen_text_ = text;
+  }
+  return seen_;
+}
 
 Result<Fingerprint> LabActuator::Before(const Action& action) {
-  TRY(const LabState state, Look());
+  TRY(const std::shared_ptr<const LabState> lab, Look());
+  const LabState& state = *lab;
   const TimePoint now = base_.clock.Now();
   TRY(const Node* const node, NodeOf(state, action.on.Host()));
   if (!OutOfBand(action.kind) && !OfTheScheduler(action.kind)) {
     if (auto down = Unreachable(state, *node, now)) return Fail(std::move(*down));
   }
+  if (action.kind == ActKind::kPowerCycle) TRY_VOID(ControllerAnswers(state, *node));
   const NodeOps ops = OpsOf(state, node->name);
   const auto count = ops.count.find(CountKey(action));
   const NodeTruth truth = NodeNow(state, *node, now);
@@ -189,13 +205,17 @@ DidResult LabActuator::Do(const Order& order) {
   if (!OutOfBand(order.action.kind) && !OfTheScheduler(order.action.kind)) {
     if (auto down = Unreachable(state, **node, now)) return {Did::kRefused, down->ToString()};
   }
+  if (order.action.kind == ActKind::kPowerCycle) {
+    if (auto answers = ControllerAnswers(state, **node); !answers.has_value())
+      return {Did::kRefused, answers.error().ToString()};
+  }
   NodeOps& ops = state.ops[(*node)->name];
   if (order.fence < ops.fence)
     return {Did::kRefused, fmt::format("fence {} is older than {}", order.fence, ops.fence)};
   DidResult did{Did::kAccepted, ""};
   const ActKind kind = order.action.kind;
   const auto spoiled = ops.spoiled.find(std::string(ToString(kind)));
-  if (spoiled != ops.spoiled.end() && spoiled->second != "lie")
+  if (spoiled != ops.spoiled.end() && (spoiled->second == "refuse" || spoiled->second == "fail"))
     return {spoiled->second == "refuse" ? Did::kRefused : Did::kFailed,
             "the lab was told to spoil it"};
   if (kind == ActKind::kCordon || kind == ActKind::kReturn) {
@@ -217,8 +237,9 @@ DidResult LabActuator::Do(const Order& order) {
 ProbeResult LabActuator::Probe(const Order& order) {
   const ActKind kind = order.action.kind;
   if (!TraitsOf(kind).effect) return {Happened::kYes, "nothing to show"};
-  const auto state = Look();
-  if (!state.ok()) return {Happened::kUnknown, state.error().ToString()};
+  const auto lab = Look();
+  if (!lab.ok()) return {Happened::kUnknown, lab.error().ToString()};
+  const LabState* const state = lab->get();
   const TimePoint now = base_.clock.Now();
   const auto node = NodeOf(*state, order.action.on.Host());
   if (!node.ok()) return {Happened::kUnknown, node.error().message};
@@ -232,8 +253,12 @@ ProbeResult LabActuator::Probe(const Order& order) {
   }
   if (kind == ActKind::kDrain) {
     const auto jobs = JobsNow(*state, (*node)->name, now);
+    std::vector<std::string> names;
+    for (const RunningJob& job : jobs) names.push_back(job.id);
     return {jobs.empty() ? Happened::kYes : Happened::kNo,
-            jobs.empty() ? "no job runs there" : fmt::format("{} jobs run there", jobs.size())};
+            jobs.empty() ? "no job runs there"
+                         : fmt::format("{} {} there", Shorten(Join(names, ", "), 200),
+                                       jobs.size() == 1 ? "runs" : "run")};
   }
   if (auto down = Unreachable(*state, **node, now); down && kind != ActKind::kBmcReset)
     return {Happened::kUnknown, down->ToString()};
@@ -255,13 +280,15 @@ ProbeResult LabActuator::Probe(const Order& order) {
 }
 
 Result<Hold> LabActuator::ReadHold(const std::string& name) {
-  TRY(const LabState state, Look());
+  TRY(const std::shared_ptr<const LabState> lab, Look());
+  const LabState& state = *lab;
   TRY(const Node* const node, NodeOf(state, name));
   return OpsOf(state, node->name).hold;
 }
 
 Result<Actuator::Fleet> LabActuator::ReadFleet() {
-  TRY(const LabState state, Look());
+  TRY(const std::shared_ptr<const LabState> lab, Look());
+  const LabState& state = *lab;
   const TimePoint now = base_.clock.Now();
   Fleet fleet;
   for (const Node& node : state.cluster.nodes) {
@@ -275,7 +302,8 @@ Result<Actuator::Fleet> LabActuator::ReadFleet() {
 }
 
 Result<std::vector<RunningJob>> LabActuator::JobsOn(const std::string& node) {
-  TRY(const LabState state, Look());
+  TRY(const std::shared_ptr<const LabState> lab, Look());
+  const LabState& state = *lab;
   TRY(const Node* const found, NodeOf(state, node));
   return JobsNow(state, found->name, base_.clock.Now());
 }
@@ -293,8 +321,10 @@ Status LabActuator::StartJob(const RunningJob& job, Duration checkpoint_every) {
 }
 
 Status LabActuator::Spoil(const std::string& node, ActKind kind, const std::string& how) {
-  if (how != "refuse" && how != "fail" && how != "lie" && !how.empty())
-    return Fail(Code::kInvalid, "expected refuse, fail, lie, or nothing to take it back");
+  static constexpr std::string_view kWays[] = {"", "refuse", "fail", "lie", "harm", "break"};
+  if (std::find(std::begin(kWays), std::end(kWays), how) == std::end(kWays))
+    return Fail(Code::kInvalid,
+                "expected refuse, fail, lie, harm, break, or nothing to take it back");
   TRY(Open open, OpenLab());
   TRY_VOID(NodeOf(open.state, node));
   auto& spoiled = open.state.ops[node].spoiled;

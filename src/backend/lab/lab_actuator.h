@@ -3,6 +3,7 @@
 // lab.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,8 @@ class LabActuator final : public Actuator {
 
   // A job of the lab, for rehearsals; `checkpoint_every` 0: it writes no durable checkpoint.
   Status StartJob(const RunningJob& job, Duration checkpoint_every);
-  // Acts of this kind on this node do not go well from now on: "refuse", "fail" or "lie" (done, as
-  // far as one sees, and mends nothing); "" takes it back.
+  // Acts of this kind on this node do not go well from now on, as NodeOps::spoiled says; "" takes
+  // it back.
   Status Spoil(const std::string& node, ActKind kind, const std::string& how);
   // What a person does by hand: sets or clears a cordon without asking anybody.
   Status SetHold(const std::string& node, const Hold& hold);
@@ -42,11 +43,14 @@ class LabActuator final : public Actuator {
     LabState state;
   };
   Result<Open> OpenLab();  // locked, until it is destroyed
-  Result<LabState> Look();
+  // lab.json as it is now; made anew only when it changed.
+  Result<std::shared_ptr<const LabState>> Look();
   DidResult DoHold(LabState& state, const Order& order);
 
   World base_;
   std::string folder_;
+  std::string seen_text_;
+  std::shared_ptr<const LabState> seen_;
 };
 
 }  // namespace muster::lab

@@ -37,7 +37,8 @@ int UsableGpus(const LabState& state, const Node& node, TimePoint now) {
     const GpuTruth truth = GpuNow(state, node, gpu.index, now);
     if (truth.present && !truth.lost) ++usable;
   }
-  return usable;
+  const NodeTruth of_node = NodeNow(state, node, now);
+  return of_node.module_built ? usable * of_node.advertised_per_gpu : 0;
 }
 
 std::string EnvOf(const GangSpec& spec, const std::string& name) {
@@ -87,8 +88,8 @@ Status LabJobs::CheckPlacement(const GangSpec& spec) const {
     const int wanted = spec.ranks_per_node * spec.gpus_per_rank,
               usable = UsableGpus(state_, *node, now);
     if (wanted > usable) {
-      return refuse(fmt::format("node {} has {} GPUs that answer, the gang asks for {} there", name,
-                                usable, wanted));
+      return refuse(fmt::format("node {} offers {} GPUs that answer, the gang asks for {} there",
+                                name, usable, wanted));
     }
   }
   return {};

@@ -203,7 +203,7 @@ TEST_F(LabJobsRefusalTest, WhatCannotBePlacedWholeStartsNothing) {
 
 TEST_F(LabJobsRefusalTest, SickNodesAreNotPlacedOn) {
   ASSERT_TRUE(Inject(state_, "xid_79", "node001/gpu2", clock_.Now()).ok());
-  Refuses(Whole(), "node001 has 3 GPUs");
+  Refuses(Whole(), "node001 offers 3 GPUs");
   ASSERT_TRUE(Inject(state_, "unreachable", "node000", clock_.Now()).ok());
   Refuses(Whole(), "node000 does not answer");
 }

@@ -2,6 +2,8 @@
 // processes (pgrep), its controller in band (ipmitool), its boot image (lsinitramfs). The answers
 // follow from the lab's truth. Forms: coreutils 9.1, dpkg 1.21, ipmitool 1.8.19, initramfs-tools
 // 0.142.
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "backend/lab/tool_table.h"
@@ -15,7 +17,15 @@ namespace {
 // firmware of the driver that is installed, finished checkpoints under /scratch/checkpoints/.
 bool NodeHas(const ToolCall& call, const std::string& path) {
   const NodeTruth truth = NodeNow(call.state, *call.node, call.now);
-  if (path == fmt::format("/lib/modules/{}/build", truth.kernel)) return true;
+  const auto ops = call.state.ops.find(call.node->name);
+  if (ops != call.state.ops.end() && ops->second.disk.contains(path)) return true;
+  if (path == HeadersOf(truth.kernel)) return truth.headers;
+  for (const Gpu& gpu : call.node->gpus) {
+    const Fault* held = call.state.Find("gpu_memory_held", GpuSubject(call.node->name, gpu.index));
+    if (held != nullptr && path == fmt::format("/proc/{}", std::llround(Setting(*held, "pid"))))
+      return true;
+  }
+  if (call.state.Has("checkpoint_cut_off", NodeSubject(call.node->name))) return false;
   if (path == fmt::format("/lib/firmware/nvidia/{}/gsp_ga10x.bin", truth.driver_version))
     return true;
   return StartsWith(path, "/scratch/checkpoints/") && EndsWith(path, "/.metadata");
@@ -47,12 +57,8 @@ CommandResult Dpkg(const ToolCall& call) {
 CommandResult Pgrep(const ToolCall& call) {
   if (call.args.size() != 2 || call.args[0] != "-f")
     return Complained("pgrep: this host knows pgrep -f PATTERN only\n", 2);
-  const auto ops = call.state.ops.find(call.node->name);
-  if (ops != call.state.ops.end() && Contains(call.args[1], "mps")) {
-    for (const auto& [unit, on] : ops->second.started) {
-      if (on && Contains(unit, "mps")) return Printed("4711\n");
-    }
-  }
+  if (Contains(call.args[1], "mps") && NodeNow(call.state, *call.node, call.now).mps_runs)
+    return Printed("4711\n");
   return Printed("", 1);
 }
 
@@ -68,11 +74,17 @@ CommandResult Ipmitool(const ToolCall& call) {
 }
 
 CommandResult Lsinitramfs(const ToolCall& call) {
-  const std::string kernel = NodeNow(call.state, *call.node, call.now).kernel;
+  const NodeTruth truth = NodeNow(call.state, *call.node, call.now);
+  const std::string& kernel = truth.kernel;
   if (call.args.size() != 1 || call.args[0] != "/boot/initrd.img-" + kernel)
     return Complained("lsinitramfs: no such image\n");
-  return Printed(fmt::format(
-      "usr/lib/modules/{0}/kernel\nusr/lib/modules/{0}/updates/dkms/nvidia.ko\n", kernel));
+  std::string out = fmt::format("usr/lib/modules/{}/kernel\n", kernel);
+  // An image that was made before the module was built has none.
+  const auto ops = call.state.ops.find(call.node->name);
+  if (truth.module_built ||
+      (ops != call.state.ops.end() && ops->second.disk.contains(call.args[0])))
+    out += fmt::format("usr/lib/modules/{}/updates/dkms/nvidia.ko\n", kernel);
+  return Printed(std::move(out));
 }
 
 }  // namespace

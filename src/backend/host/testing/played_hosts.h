@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "backend/actuator.h"
 #include "backend/hosts.h"
 #include "model/site.h"
 #include "world/posix/posix_world.h"
@@ -162,10 +163,11 @@ class PlayedHosts final : public Hosts {
   std::map<PlayedHost*, std::unique_ptr<FaultyProcesses>> faulty_;
 };
 
-inline Site TwoNodes() {
+// A site of two nodes with two GPUs each, reached without ssh unless the test says how.
+inline Site TwoNodes(const std::string& first = "n1", const std::string& second = "n2") {
   Site site;
   site.kind = SiteKind::kHost;
-  for (const char* name : {"n1", "n2"}) {
+  for (const std::string& name : {first, second}) {
     Node node;
     node.name = name;
     node.gpus = {Gpu{}, Gpu{}};
@@ -174,6 +176,29 @@ inline Site TwoNodes() {
   }
   site.packages["driver"] = {"cuda-drivers-570={value}-1"};
   return site;
+}
+
+// One act of a kind that every such host can do, for backend/testing/actuator_contract.h.
+struct ContractAct {
+  ActKind kind = ActKind::kObserve;
+  std::map<std::string, std::string> params = {};
+};
+// `written` is a path on the second node that nothing else writes. The reboot is the last.
+inline std::vector<ContractAct> ContractActs(const std::string& written,
+                                             std::vector<ContractAct> more = {}) {
+  std::vector<ContractAct> acts = {
+      {ActKind::kServiceStop, {{"unit", "nvidia-dcgm"}}},
+      {ActKind::kServiceStart, {{"unit", "nvidia-dcgm"}}},
+      {ActKind::kServiceRestart, {{"unit", "nvidia-dcgm"}}},
+      {ActKind::kModuleLoad, {{"module", "nvidia-peermem"}}},
+      {ActKind::kModuleReload, {{"module", "nvidia"}}},
+      {ActKind::kGpuReset},
+      {ActKind::kFileWrite, {{"path", written}, {"content", "a 'b' \"c\" $d `e`\n\\"}}},
+  };
+  acts.insert(acts.end(), std::make_move_iterator(more.begin()),
+              std::make_move_iterator(more.end()));
+  acts.push_back({ActKind::kReboot});
+  return acts;
 }
 
 }  // namespace muster::host

@@ -78,11 +78,13 @@ TEST(ControlPlane, EverythingIsOnLoopbackAndInItsFolder) {
 }
 
 TEST(KubeletsSpec, IsReadAsItIsWritten) {
-  const KubeletsSpec spec{33, 8, "restricted", true};
+  const KubeletsSpec spec{33, 8, "restricted", true, std::chrono::milliseconds(750)};
   const auto read = ParseKubeletsSpec(FormatKubeletsSpec(spec));
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(FormatKubeletsSpec(*read), FormatKubeletsSpec(spec));
-  for (const char* text : {"", "1 2 3", "0 8 none play", "4 99 none play", "4 x none play"})
+  EXPECT_EQ(read->dns_delay, spec.dns_delay);
+  for (const char* text : {"", "1 2 3", "0 8 none play 0", "4 99 none play 0", "4 x none play 0",
+                           "4 8 none play", "4 8 none play soon", "4 8 none play -1"})
     EXPECT_FALSE(ParseKubeletsSpec(text).ok()) << text;
   const auto nodes = NodesOf(spec);
   ASSERT_EQ(nodes.size(), 33u);

@@ -14,6 +14,7 @@ struct KubeletsSpec {
   int nodes = 4, gpus = 8;
   std::string topology_policy = "none";
   bool run_commands = false;
+  Duration dns_delay = std::chrono::milliseconds(500);  // until a name is published
 };
 // FOLDER/nodes, one line.
 std::string FormatKubeletsSpec(const KubeletsSpec& spec);

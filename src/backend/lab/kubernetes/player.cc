@@ -1,6 +1,7 @@
 #include "backend/lab/kubernetes/player.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -72,6 +73,18 @@ void Player::Start() {
       client_, followed, kube::DecodePod,
       [this](const kube::Change<Pod>& change) { OnPod(change); },
       [this](const Error& error, bool) { Note(error.ToString()); });
+  if (options_.zone != nullptr) {
+    names_ = std::make_unique<PodNamesOfCluster>(*options_.zone);
+    services_ = std::make_unique<kube::Reflector<NamedService>>(
+        client_, kube::Followed{.resource = kube::kServices}, DecodeNamedService,
+        [this](const kube::Change<NamedService>& change) {
+          const Duration now = client_.clock().Monotonic();
+          if (change.after != nullptr) return names_->SetService(*change.after, now);
+          names_->RemoveService(change.before->meta.Key(), now);
+        },
+        [this](const Error& error, bool) { Note(error.ToString()); });
+    services_->Start();
+  }
   pods_->Start();
 }
 
@@ -129,6 +142,14 @@ void Player::RenewLease(const std::string& node, bool create) {
 }
 
 void Player::OnPod(const kube::Change<Pod>& change) {
+  if (names_ != nullptr) {
+    const Duration now = client_.clock().Monotonic();
+    if (change.kind == ChangeKind::kDeleted) {
+      names_->RemovePod(change.before->meta.uid, now);
+    } else {
+      names_->SetPod(*change.after, now);
+    }
+  }
   if (change.kind == ChangeKind::kDeleted) return Forget(change.before->meta.uid);
   if (nodes_.count(change.after->node_name) != 0) Look(*change.after);
 }
@@ -164,28 +185,30 @@ void Player::Begin(const Pod& pod, Played& played) {
     status.phase = "Failed";
     status.reason = refused->reason;
     status.message = refused->message;
-    played.ended = true;
     ++stats_.rejected;
-    Write(pod, status);
-    return;
+    return WriteEnd(pod, played, std::move(status));
   }
   if (!played.begun) {
     played.begun = true;
     played.started = status.started;
     const PodOrders orders = OrdersOf(pod);
     if (!orders.trouble.empty()) Note(pod.meta.Key() + ": " + orders.trouble);
-    // Its address is this machine's when it really runs here.
-    if (orders.run && options_.run_commands) {
-      played.ip = "127.0.0.1";
-      if (!RunCommand(pod, played)) return;
+    if (Runs(pod)) {
+      played.ip = AddressHere();
+      if (!StartTurn(pod, played)) return;
     }
   }
   played.again = false;
-  status.phase = "Running";
-  status.started = played.started;
-  status.ip = played.ip;
-  ++stats_.running;
-  Write(pod, status);
+  if (!Runs(pod) || played.turn >= pod.init_containers.size()) ++stats_.running;
+  Say(pod, played);
+}
+
+// Its address is this machine's when it really runs here: one of its own where its command has its
+// own names, so that two pods of one machine may listen at the same port.
+std::string Player::AddressHere() {
+  if (options_.shell.enter.empty()) return "127.0.0.1";
+  ++next_ip_;
+  return fmt::format("{}.{}.{}", options_.shell.net, next_ip_ / 250 % 255 + 1, next_ip_ % 250 + 1);
 }
 
 // It runs: since now, or since before this player began.
@@ -198,12 +221,9 @@ void Player::Adopt(const Pod& pod, Played& played) {
   if (!pod.pod_ip.empty()) played.ip = pod.pod_ip;
   if (played.started == TimePoint{}) {
     played.started = pod.started.value_or(client_.clock().Now());
-    // Its process went with the player that started it.
-    if (orders.run && options_.run_commands && played.process == nullptr) {
-      return End(pod.meta.Key(), pod.meta.uid, 137, "ContainerStatusUnknown");
-    }
+    if (Runs(pod) && played.process == nullptr) return TakeUp(pod, played);
   }
-  if (!orders.run_for || played.timer != 0 || played.process != nullptr) return;
+  if (Runs(pod) || !orders.run_for || played.timer != 0 || played.process != nullptr) return;
   const Duration left = played.started + *orders.run_for - client_.clock().Now();
   EndLater(pod.meta.Key(), pod.meta.uid, std::max(left, Duration::zero()), orders.exit_code);
 }
@@ -222,7 +242,6 @@ void Player::End(const std::string& key, const std::string& uid, int exit_code,
   const auto found = played_.find(uid);
   if (pod == nullptr || pod->meta.uid != uid || found == played_.end() || found->second.ended)
     return;
-  found->second.ended = true;
   PodStatus status;
   status.phase = exit_code == 0 ? "Succeeded" : "Failed";
   status.exit_code = exit_code;
@@ -230,8 +249,19 @@ void Player::End(const std::string& key, const std::string& uid, int exit_code,
   status.ip = found->second.ip;
   status.started = found->second.started;
   status.now = client_.clock().Now();
+  if (Runs(*pod)) {
+    status.restarts = found->second.restarts;
+    status.last_exit = found->second.last_exit;
+    if (found->second.turn < pod->init_containers.size()) status.init_done = found->second.turn;
+  }
   ++stats_.ended;
-  Write(*pod, status);
+  WriteEnd(*pod, found->second, std::move(status));
+}
+
+void Player::WriteEnd(const Pod& pod, Played& played, PodStatus status) {
+  played.ended = true;
+  played.end = std::move(status);
+  Write(pod, *played.end);
 }
 
 void Player::Write(const Pod& pod, const PodStatus& status) {
@@ -243,6 +273,11 @@ void Player::Write(const Pod& pod, const PodStatus& status) {
         const auto found = played_.find(uid);
         if (found == played_.end()) return;
         found->second.writing = false;
+        if (std::exchange(found->second.unsaid, false) && !found->second.ended && answer.ok()) {
+          const Pod* now = pods_->known().Find(key);
+          if (now != nullptr && now->meta.uid == uid && !now->meta.deleted)
+            return Say(*now, found->second);
+        }
         // 404 and 409: it is gone, or a namesake stands there; its deletion is on the
         // way.
         if (answer.ok() || answer.status == 404 || answer.status == 409) {
@@ -256,15 +291,18 @@ void Player::Write(const Pod& pod, const PodStatus& status) {
         }
         ++stats_.failed_writes;
         Note(answer.error->ToString());
-        // Whether it was written is not known: look at the object once more, and begin
-        // again there.
+        // Whether it was written is not known: look at the object once more, and say there what is
+        // so now.
         After(std::chrono::seconds(1), [this, key, uid] {
           const Pod* now = pods_->known().Find(key);
           const auto again = played_.find(uid);
           if (now == nullptr || now->meta.uid != uid || again == played_.end()) return;
-          again->second.again = true;
-          if (!now->Finished()) again->second.ended = false;
-          if (again->second.process != nullptr) processes_of_[uid] = key;
+          Played& played = again->second;
+          if (played.end && !now->Finished() && !now->meta.deleted)
+            return Write(*now, PodStatus(*played.end));
+          played.again = true;
+          if (Runs(*now) && played.begun && now->phase == "Running" && !now->meta.deleted)
+            return Say(*now, played);
           Look(*now);
         });
       });
@@ -302,52 +340,6 @@ void Player::Forget(const std::string& uid) {
   }
   processes_of_.erase(uid);
   played_.erase(found);
-}
-
-// False when it could not be started: the pod has failed then.
-bool Player::RunCommand(const Pod& pod, Played& played) {
-  const kube::Container& container = pod.containers.front();
-  Command command;
-  command.argv = container.command;
-  command.argv.insert(command.argv.end(), container.args.begin(), container.args.end());
-  command.env = EnvironmentOf(pod, played.ip);
-  for (std::string& word : command.argv) word = ExpandVariables(word, command.env);
-  auto started =
-      command.argv.empty()
-          ? Result<std::unique_ptr<Child>>(
-                Fail(Code::kInvalid, "the container names no command, and its image is not pulled"))
-          : processes_.Start(command, options_.log_folder + "/" + pod.meta.uid + ".log");
-  if (started.ok()) {
-    played.process = std::move(*started);
-    processes_of_[pod.meta.uid] = pod.meta.Key();
-    return true;
-  }
-  Note(pod.meta.Key() + ": " + started.error().ToString());
-  PodStatus status;
-  status.phase = "Failed";
-  status.exit_code = 128;
-  status.end_reason = "StartError";
-  status.message = Shorten(Printable(started.error().message), 400);
-  status.ip = played.ip;
-  status.now = status.started = played.started;
-  played.ended = true;
-  ++stats_.ended;
-  Write(pod, status);
-  return false;
-}
-
-void Player::Tick() {
-  std::vector<std::pair<std::string, int>> over;
-  for (const auto& [uid, key] : processes_of_) {
-    if (const auto code = played_.at(uid).process->Poll()) over.emplace_back(uid, *code);
-  }
-  for (const auto& [uid, code] : over) {
-    const std::string key = processes_of_.at(uid);
-    // A pod that is Pending in our eyes still has its Running on the way; the end comes after it.
-    if (played_.at(uid).writing) continue;
-    processes_of_.erase(uid);
-    End(key, uid, code, "");
-  }
 }
 
 }  // namespace muster::lab

@@ -39,7 +39,8 @@ struct Stage {
            const std::string& node = "n0", const std::string& more = "") {
     place.api.Put(
         kube::kPods, "t", name,
-        R"("metadata":{"annotations":{)" + annotations + R"(}},"spec":{"nodeName":")" + node +
+        R"("metadata":{"annotations":{)" + annotations +
+            R"(}},"spec":{"restartPolicy":"Never","nodeName":")" + node +
             R"(","containers":[{"name":"c","image":"i")" + more +
             R"(,"resources":{"requests":{"nvidia.com/gpu":")" + std::to_string(gpus) +
             R"("},"limits":{"nvidia.com/gpu":")" + std::to_string(gpus) +

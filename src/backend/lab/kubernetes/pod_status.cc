@@ -24,7 +24,8 @@ std::string WholeSeconds(TimePoint time) {
 }
 
 Json ConditionsOf(const kube::Pod& pod, const PodStatus& status) {
-  const bool running = status.phase == "Running";
+  const bool initialized = status.init_done >= pod.init_containers.size();
+  const bool running = status.phase == "Running" && status.waiting.empty();
   const std::string now = WholeSeconds(status.now);
   Json conditions = Json::array();
   const auto add = [&](const char* type, bool is_true) {
@@ -32,11 +33,13 @@ Json ConditionsOf(const kube::Pod& pod, const PodStatus& status) {
         {"type", type}, {"status", is_true ? "True" : "False"}, {"lastTransitionTime", now}};
     if (!is_true && status.phase == "Succeeded") condition["reason"] = "PodCompleted";
     if (!is_true && status.phase == "Failed") condition["reason"] = "PodFailed";
+    if (!is_true && !status.phase.empty() && !condition.contains("reason"))
+      condition["reason"] = initialized ? "ContainersNotReady" : "ContainersNotInitialized";
     conditions.push_back(std::move(condition));
   };
   if (status.reason.empty()) {
-    add("PodReadyToStartContainers", running);
-    add("Initialized", true);
+    add("PodReadyToStartContainers", status.phase == "Running" || status.phase == "Pending");
+    add("Initialized", initialized);
     add("Ready", running);
     add("ContainersReady", running);
   }
@@ -54,30 +57,69 @@ Json ConditionsOf(const kube::Pod& pod, const PodStatus& status) {
   return conditions;
 }
 
+// The state of the container whose turn it is.
+Json StateNow(const PodStatus& status) {
+  if (!status.waiting.empty())
+    return {{"waiting",
+             {{"reason", status.waiting}, {"message", "it ended and is started again later"}}}};
+  if (status.phase == "Running" || status.phase == "Pending")
+    return {{"running", {{"startedAt", WholeSeconds(status.started)}}}};
+  const std::string why = !status.end_reason.empty() ? status.end_reason
+                          : status.exit_code == 0    ? "Completed"
+                                                     : "Error";
+  return {{"terminated",
+           {{"exitCode", status.exit_code},
+            {"reason", why},
+            {"startedAt", WholeSeconds(status.started)},
+            {"finishedAt", WholeSeconds(status.now)}}}};
+}
+
+Json ContainerStatus(const kube::Pod& pod, const kube::Container& container, Json state) {
+  const bool running = state.contains("running");
+  return {
+      {"name", container.name}, {"image", container.image},
+      {"imageID", "played"},    {"containerID", "played://" + pod.meta.uid + "/" + container.name},
+      {"ready", running},       {"started", running},
+      {"restartCount", 0},      {"state", std::move(state)}};
+}
+
+void AddRestarts(const PodStatus& status, Json& of) {
+  of["restartCount"] = status.restarts;
+  if (status.last_exit)
+    of["lastState"] = {{"terminated",
+                        {{"exitCode", *status.last_exit},
+                         {"reason", *status.last_exit == 0 ? "Completed" : "Error"},
+                         {"startedAt", WholeSeconds(status.started)},
+                         {"finishedAt", WholeSeconds(status.now)}}}};
+}
+
 Json ContainerStatuses(const kube::Pod& pod, const PodStatus& status) {
-  const bool running = status.phase == "Running";
+  const bool initialized = status.init_done >= pod.init_containers.size();
   Json list = Json::array();
   for (const kube::Container& container : pod.containers) {
+    list.push_back(ContainerStatus(
+        pod, container,
+        initialized ? StateNow(status) : Json{{"waiting", {{"reason", "PodInitializing"}}}}));
+    if (initialized && list.size() == 1) AddRestarts(status, list.back());
+  }
+  return list;
+}
+
+Json InitStatuses(const kube::Pod& pod, const PodStatus& status) {
+  Json list = Json::array();
+  for (size_t i = 0; i < pod.init_containers.size(); ++i) {
     Json state;
-    if (running) {
-      state["running"] = {{"startedAt", WholeSeconds(status.started)}};
+    if (i < status.init_done) {
+      state["terminated"] = {{"exitCode", 0}, {"reason", "Completed"}};
+    } else if (i == status.init_done) {
+      state = StateNow(status);
     } else {
-      const std::string why = !status.end_reason.empty() ? status.end_reason
-                              : status.exit_code == 0    ? "Completed"
-                                                         : "Error";
-      state["terminated"] = {{"exitCode", status.exit_code},
-                             {"reason", why},
-                             {"startedAt", WholeSeconds(status.started)},
-                             {"finishedAt", WholeSeconds(status.now)}};
+      state["waiting"] = {{"reason", "PodInitializing"}};
     }
-    list.push_back({{"name", container.name},
-                    {"image", container.image},
-                    {"imageID", "played"},
-                    {"containerID", "played://" + pod.meta.uid + "/" + container.name},
-                    {"ready", running},
-                    {"started", running},
-                    {"restartCount", 0},
-                    {"state", std::move(state)}});
+    Json one = ContainerStatus(pod, pod.init_containers[i], std::move(state));
+    one["ready"] = i < status.init_done;
+    if (i == status.init_done) AddRestarts(status, one);
+    list.push_back(std::move(one));
   }
   return list;
 }
@@ -96,6 +138,7 @@ std::string PodStatusPatch(const kube::Pod& pod, const PodStatus& status) {
     body["podIP"] = status.ip;
     body["podIPs"] = Json::array({{{"ip", status.ip}}});
     body["containerStatuses"] = ContainerStatuses(pod, status);
+    if (!pod.init_containers.empty()) body["initContainerStatuses"] = InitStatuses(pod, status);
     if (!status.message.empty()) body["message"] = status.message;
   }
   return Json{{"metadata", {{"uid", pod.meta.uid}}}, {"status", std::move(body)}}.dump(
@@ -149,19 +192,20 @@ std::string ExpandVariables(std::string_view text,
   return out;
 }
 
-std::map<std::string, std::string> EnvironmentOf(const kube::Pod& pod, const std::string& ip) {
+std::map<std::string, std::string> EnvironmentOf(const kube::Pod& pod,
+                                                 const kube::Container& container,
+                                                 const std::string& ip) {
   std::map<std::string, std::string> environment;
   if (const std::string* index = pod.meta.Annotation(kCompletionIndex)) {
     environment["JOB_COMPLETION_INDEX"] = *index;
   }
-  if (pod.containers.empty()) return environment;
   const auto subscript = [](std::string_view path,
                             std::string_view map) -> std::optional<std::string> {
     const auto rest = After(path, map);
     if (!rest || !rest->starts_with("['") || !rest->ends_with("']")) return std::nullopt;
     return std::string(rest->substr(2, rest->size() - 4));
   };
-  for (const auto& [name, path] : pod.containers[0].env_fields) {
+  for (const auto& [name, path] : container.env_fields) {
     std::string value;
     if (path == "metadata.name") value = pod.meta.name;
     if (path == "metadata.namespace") value = pod.meta.ns;
@@ -177,7 +221,7 @@ std::map<std::string, std::string> EnvironmentOf(const kube::Pod& pod, const std
     }
     environment[name] = value;
   }
-  for (const auto& [name, value] : pod.containers[0].env) environment[name] = value;
+  for (const auto& [name, value] : container.env) environment[name] = value;
   return environment;
 }
 

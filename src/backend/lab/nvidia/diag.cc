@@ -320,7 +320,7 @@ CommandResult RunDcgmi(const ToolCall& call) {
     return Complained(
         "PARSE ERROR: Argument: -r (--run)\n             expected a level from 1 to 4\n", 1);
   const NodeView view = LookAt(call.state, *call.node, call.now);
-  if (view.Listed() == 0) {
+  if (view.Listed() == 0 || !view.truth.module_built) {
     JsonText none;
     none.Open("", '{');
     none.Field("runtime_error", "No GPUs are available for the diagnostic.");

@@ -44,6 +44,12 @@ CommandResult SmiInstances(const ToolCall& call, const NodeView& view, int64_t i
 CommandResult RunSmi(const ToolCall& call) {
   auto args = call.args;
   NodeView view = LookAt(call.state, *call.node, call.now);
+  if (!view.truth.module_built && !view.node.gpus.empty()) {
+    return Printed(
+        "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure "
+        "that the latest NVIDIA driver is installed and running.\n\n",
+        9);
+  }
   if (args.size() == 4 && args[0] == "mig" && args[1] == "-lgi" && args[2] == "-i") {
     const auto index = ParseInt(args[3]);
     if (index.ok()) return SmiInstances(call, view, *index);
@@ -77,7 +83,7 @@ struct Module {
 };
 std::vector<Module> Modules(const NodeView& view) {
   std::vector<Module> modules;
-  if (!view.node.gpus.empty()) {
+  if (!view.node.gpus.empty() && view.truth.module_built) {
     if (view.truth.peermem_loaded) modules.push_back({"nvidia_peermem", "20480", "0 -"});
     modules.push_back({"nvidia_uvm", "4956160", "2 -"});
     modules.push_back({"nvidia_drm", "131072", "0 -"});
@@ -118,7 +124,14 @@ CommandResult RunModinfo(const ToolCall& call) {
   const std::string& name = args.back();
   const bool known = !view.node.gpus.empty() && (name == "nvidia" || name == "nvidia_peermem" ||
                                                  name == "nvidia-peermem" || name == "nvidia_uvm");
-  if (!known) return Complained(fmt::format("modinfo: ERROR: Module {} not found.\n", name));
+  // Built, and not loaded before the next boot.
+  const auto ops = call.state.ops.find(call.node->name);
+  const bool built = view.truth.module_built ||
+                     (ops != call.state.ops.end() &&
+                      ops->second.disk.contains(fmt::format(
+                          "/lib/modules/{}/updates/dkms/nvidia.ko", view.truth.kernel)));
+  if (!known || !built)
+    return Complained(fmt::format("modinfo: ERROR: Module {} not found.\n", name));
   if (args.size() == 5 && args[0] == "-k") {
     if (args[1] != view.truth.kernel)
       return Complained(fmt::format("modinfo: ERROR: Module {} not found.\n", name));
@@ -201,7 +214,7 @@ Result<std::string> ReadProc(const LabState& state, const Node& node, std::strin
                      module.size, module.used, StartsWith(module.name, "nvidia") ? " (POE)" : "");
     return out;
   }
-  if (path == "/proc/driver/nvidia/version" && !node.gpus.empty())
+  if (path == "/proc/driver/nvidia/version" && !node.gpus.empty() && view.truth.module_built)
     return fmt::format(
         "NVRM version: NVIDIA UNIX x86_64 Kernel Module  {}  Tue Oct 28 21:02:11 UTC 2025\nGCC "
         "version:  gcc version 13.3.0 (Ubuntu 13.3.0-6ubuntu2)\n",

@@ -1,5 +1,7 @@
 // The faults a lab can have, one line each. What they do to the readings is in truth_*.cc and in
 // the tools; here stands what they are called, where they go, and what the gates must say of them.
+#include "backend/lab/state/fault_table.h"
+
 #include "backend/lab/state/lab_state.h"
 
 namespace muster::lab {
@@ -30,20 +32,17 @@ constexpr std::string_view kNvlinkCheck =
     "docs.nvidia.com/health-validation/reference/checks/nvlink: inactive links allowed, 0";
 constexpr std::string_view kNccl =
     "NVIDIA/nccl src/transport/net.cc, src/graph/paths.cc; NCCL troubleshooting guide";
-constexpr std::string_view kNcclTests =
-    "NVIDIA/nccl-tests doc/PERFORMANCE.md; nccl-tests issues 283, 290, 309";
 constexpr std::string_view kPairwise =
     "NVIDIA/nccl-tests issue 290; Azure/azurehpc-health-checks ib_write_bw limits";
 constexpr std::string_view kExporter =
     "NVIDIA/dcgm-exporter; count of DCGM_FI_DEV_GPU_UTIL series by host";
 constexpr std::string_view kPrometheus =
     "Prometheus documentation: scrape_interval, up, alerting routes";
-constexpr std::string_view kTorch =
-    "PyTorch torchrun and ProcessGroupNCCL documentation; arXiv 2407.21783, section 3.3.4";
-constexpr std::string_view kServing =
-    "mlcommons/inference issue 1593 (TTFT and TPOT limits); vLLM benchmarks/serve.py";
 constexpr std::string_view kFacility =
     "DMTF Redfish RackPDU (DSP2046); operator practice: a signed site acceptance";
+constexpr std::string_view kDkms = "dkms(8); NVIDIA driver README, kernel modules";
+constexpr std::string_view kGres =
+    "Slurm gres documentation: INVAL until a valid registration; Kubernetes device plugin API";
 constexpr std::string_view kRobust =
     "field reports: hung, refused and truncated vendor tools (NVIDIA/DCGM issue 284, NVSentinel "
     "1748)";
@@ -234,6 +233,14 @@ std::vector<FaultKind> MakeTable() {
        false,
        {},
        kFabricManager},
+      {"kernel_module_missing",
+       K::kNode,
+       "no NVIDIA module was built for the kernel that runs",
+       3,
+       K::kNode,
+       true,
+       {},
+       kDkms},
       {"dcgm_hidden_error",
        K::kGpu,
        "the diagnostic reports an allocation error inside a test that says Pass",
@@ -318,6 +325,14 @@ std::vector<FaultKind> MakeTable() {
        false,
        {},
        kDriver},
+      {"gpus_not_registered",
+       K::kNode,
+       "the scheduler's agent registered no GPU of a node: its jobs stay pending",
+       4,
+       K::kSite,
+       false,
+       {},
+       kGres},
       // gate 5
       {"exporter_silent",
        K::kNode,
@@ -343,128 +358,17 @@ std::vector<FaultKind> MakeTable() {
        false,
        {{"seconds", 60}},
        kPrometheus},
-      // gate 6
-      {"tcp_fallback",
-       K::kNode,
-       "collectives fall back to TCP sockets on a node",
-       6,
-       K::kNode,
-       false,
-       {{"gbyte_per_s", 3}},
-       kNccl},
-      {"gdr_off_rail",
-       K::kRail,
-       "a rail's channels go without GPUDirect RDMA",
-       6,
-       K::kRail,
-       false,
-       {{"factor", 0.55}},
-       kNccl},
-      {"slow_rail",
-       K::kRail,
-       "a rail is slow under load",
-       6,
-       K::kRail,
-       false,
-       {{"factor", 0.7}},
-       kNcclTests},
-      {"slow_pair",
-       K::kPair,
-       "only the path between two nodes is slow under load",
-       6,
-       K::kPair,
-       false,
-       {{"factor", 0.65}},
-       kNcclTests},
-      {"slow_node_collective",
-       K::kNode,
-       "a node slows every collective it is in",
-       6,
-       K::kNode,
-       false,
-       {{"factor", 0.7}},
-       kNcclTests},
-      {"wrong_result",
-       K::kNode,
-       "collectives with this node give wrong sums",
-       6,
-       K::kNode,
-       false,
-       {{"count", 12}},
-       kNcclTests},
-      // gate 7
-      {"rank_never_starts",
-       K::kNode,
-       "a node's training ranks are never launched",
-       7,
-       K::kNode,
-       false,
-       {},
-       kTorch},
-      {"straggler",
-       K::kNode,
-       "a node's ranks compute slowly",
-       7,
-       K::kNode,
-       false,
-       {{"factor", 2.5}},
-       kTorch},
-      {"nan_loss",
-       K::kNode,
-       "a node's gradients turn the loss into NaN",
-       7,
-       K::kGang,
-       false,
-       {{"step", 12}, {"steps", 3}},
-       kTorch},
-      {"checkpoint_disk_full",
-       K::kNode,
-       "a node cannot write its checkpoint shard: no space left",
-       7,
-       K::kNode,
-       false,
-       {},
-       "errno ENOSPC; PyTorch distributed checkpoint documentation"},
-      {"slow_training",
-       K::kSite,
-       "all ranks train far below the target",
-       7,
-       K::kGang,
-       false,
-       {{"factor", 25}},
-       kTorch},
-      // gate 8
-      {"endpoint_slow",
-       K::kEndpoint,
-       "the endpoint answers late",
-       8,
-       K::kEndpoint,
-       false,
-       {{"ttft_seconds", 3}, {"tpot_seconds", 0.3}},
-       kServing},
-      {"endpoint_failing",
-       K::kEndpoint,
-       "the endpoint is up and healthy, and requests fail",
-       8,
-       K::kEndpoint,
-       false,
-       {{"ratio", 0.3}},
-       kServing},
-      {"endpoint_down",
-       K::kEndpoint,
-       "nothing listens at the endpoint",
-       8,
-       K::kEndpoint,
-       false,
-       {},
-       kServing},
   };
 }
 
 }  // namespace
 
 const std::vector<FaultKind>& FaultTable() {
-  static const std::vector<FaultKind> table = MakeTable();
+  static const std::vector<FaultKind> table = [] {
+    std::vector<FaultKind> all = MakeTable();
+    for (FaultKind& kind : WorkFaults()) all.push_back(std::move(kind));
+    return all;
+  }();
   return table;
 }
 

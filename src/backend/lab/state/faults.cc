@@ -81,6 +81,10 @@ bool Fits(const LabState& state, const FaultKind& kind) {
                                                        "peermem_missing",
                                                        "module_mismatch",
                                                        "exporter_silent",
+                                                       "kernel_module_missing",
+                                                       "gpus_not_registered",
+                                                       "time_slicing_left_on",
+                                                       "mps_left_on",
                                                        "scrape_too_slow"};
   static const std::set<std::string_view> nvlink = {"nvlink_down", "xid_74", "fabric_manager_down",
                                                     "fabric_manager_mismatch"};
@@ -142,6 +146,10 @@ std::vector<Subject> RightSuspects(const LabState& state, const Fault& fault) {
       kind != nullptr && kind->suspect == SubjectKind::kGang) {
     suspects.push_back({SubjectKind::kGang, std::string(kLabGang)});
   }
+  // A gang's proof does not say which node kept it from starting.
+  if (const FaultKind* kind = FindFaultKind(fault.kind);
+      kind != nullptr && kind->suspect == SubjectKind::kSite && fault.on.kind == SubjectKind::kNode)
+    suspects.push_back(SiteSubject(kLabSite));
   switch (fault.on.kind) {
     case SubjectKind::kLink:
       AddLinkEnds(state, fault.on, suspects);

@@ -141,8 +141,12 @@ LabState MakeLab(const ClusterSpec& spec, uint64_t seed, TimePoint now) {
 }
 
 Result<LabState> LoadLab(Files& files, const std::string& folder) {
+  TRY(const std::string text, files.Read(folder + "/lab.json", kMaxLabBytes));
+  return ParseLab(text, folder);
+}
+
+Result<LabState> ParseLab(const std::string& text, const std::string& folder) {
   const std::string path = folder + "/lab.json";
-  TRY(const std::string text, files.Read(path, 16u << 20));
   const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) return Fail(Code::kParse, fmt::format("{}: not a JSON document", path));
   try {

@@ -60,6 +60,9 @@ std::vector<std::string> LabPdus(const LabState& state);  // pdu00.., one for ea
 LabState MakeLab(const ClusterSpec& spec, uint64_t seed, TimePoint now);
 // <folder>/lab.json. Load checks the format version and every fault against the table.
 Result<LabState> LoadLab(Files& files, const std::string& folder);
+// The same of a text that was read; linear in the lab's nodes.
+Result<LabState> ParseLab(const std::string& text, const std::string& folder);
+inline constexpr uint64_t kMaxLabBytes = 16u << 20;
 Status SaveLab(Files& files, const LabState& state);
 
 // What a fault is, where it can be put, and what the gates must say of it (used by `lab faults` and
@@ -68,7 +71,7 @@ struct FaultKind {
   std::string_view name;  // "link_down"
   SubjectKind on;         // what it is put on
   std::string_view what;  // one line for a person
-  int gate;               // the first gate that must not pass
+  int gate;               // the first gate that must not pass; 0: only a runbook's checks see it
   SubjectKind suspect;    // the kind of the suspect that must be named first
   bool expect_unknown;    // the gate must be UNKNOWN rather than FAIL (hang, refusal, garbage)
   std::map<std::string, double> defaults;

@@ -55,7 +55,8 @@ Json JobJson(const LabJob& job) {
           {"started", Time(job.job.started)},
           {"checkpointEveryMs",
            std::chrono::duration_cast<std::chrono::milliseconds>(job.checkpoint_every).count()},
-          {"endsAt", Time(job.ends_at)}};
+          {"endsAt", Time(job.ends_at)},
+          {"attempt", job.attempt}};
 }
 
 Result<LabJob> JobFrom(const Json& json) {
@@ -67,6 +68,7 @@ Result<LabJob> JobFrom(const Json& json) {
   TRY(job.job.started, TimeFrom(json, "started"));
   job.checkpoint_every = std::chrono::milliseconds(json.at("checkpointEveryMs").get<int64_t>());
   TRY(job.ends_at, TimeFrom(json, "endsAt"));
+  job.attempt = json.value("attempt", 1);
   return job;
 }
 
@@ -91,6 +93,10 @@ Json OpsToJson(const LabState& state) {
     if (!ops.started.empty()) of["started"] = ops.started;
     if (!ops.mig.empty()) of["mig"] = ops.mig;
     if (!ops.spoiled.empty()) of["spoiled"] = ops.spoiled;
+    if (!ops.kernel.empty()) of["kernel"] = ops.kernel;
+    if (!ops.next_kernel.empty()) of["nextKernel"] = ops.next_kernel;
+    if (!ops.set.empty()) of["set"] = ops.set;
+    if (!ops.disk.empty()) of["disk"] = ops.disk;
     for (const LabJob& job : ops.jobs) of["jobs"].push_back(JobJson(job));
     json[node] = std::move(of);
   }
@@ -117,6 +123,10 @@ Status OpsFromJson(const Json& json, LabState& state) {
     ops.started = of.value("started", std::map<std::string, bool>());
     ops.mig = of.value("mig", std::map<std::string, std::string>());
     ops.spoiled = of.value("spoiled", std::map<std::string, std::string>());
+    ops.kernel = of.value("kernel", "");
+    ops.next_kernel = of.value("nextKernel", "");
+    ops.set = of.value("set", "");
+    ops.disk = of.value("disk", std::map<std::string, std::string>());
     for (const Json& job : of.at("jobs")) {
       TRY(LabJob read, JobFrom(job));
       ops.jobs.push_back(std::move(read));

@@ -52,6 +52,10 @@ struct NodeTruth {
               containerd_version = "1.7.28";
   std::string hca_firmware = "28.43.2026", boot_id;
   bool fabric_manager_running = true, peermem_loaded = true;
+  bool module_built = true;  // the NVIDIA module of the kernel that runs; without it none is loaded
+  bool headers = true;       // of the kernel that runs
+  int advertised_per_gpu = 1;  // how often the scheduler is offered each GPU
+  bool mps_runs = false;
   Duration clock_offset{};
   Duration uptime{};
   bool exporter_answers = true;         // dcgm-exporter on port 9400

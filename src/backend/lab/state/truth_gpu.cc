@@ -154,6 +154,8 @@ void ApplyBoard(const LabState& state, const Subject& gpu, GpuTruth& truth) {
     truth.model = Contains(truth.model, "A100") ? "NVIDIA A100-SXM4-40GB" : "NVIDIA A100-SXM4-80GB";
     truth.memory_total_mib = SheetOf(truth.model).memory_mib;
   }
+  if (const Fault* fault = state.Find("gpu_memory_held", gpu))
+    truth.memory_used_mib = Setting(*fault, "mib");
   if (const Fault* fault = state.Find("thermal", gpu)) {
     truth.temperature_celsius = Setting(*fault, "celsius");
     truth.memory_temperature_celsius = truth.temperature_celsius + 4;

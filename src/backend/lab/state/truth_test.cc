@@ -100,7 +100,14 @@ const std::set<std::string_view> kPlayedElsewhere = {"dcgm_hang",
                                                      "pdu_off",
                                                      "budget_exceeded",
                                                      "signoff_expired",
-                                                     "signoff_missing"};
+                                                     "signoff_missing",
+                                                     "gpus_not_registered",
+                                                     "time_slicing_left_on",
+                                                     "kv_cache_pressure",
+                                                     "mps_left_on",
+                                                     "bmc_silent",
+                                                     "checkpoint_cut_off",
+                                                     "gpu_memory_held"};
 
 TEST(Truth, EveryFaultChangesWhatIsSoAndHealingUndoesIt) {
   const std::string healthy = Snapshot(Lab(), kNow);

@@ -79,7 +79,10 @@ class FaultWatch {
     if (state.FindAny("endpoint_down") != nullptr) faults.down = true;
     if (const Fault* fault = state.FindAny("endpoint_failing"); fault != nullptr)
       faults.failing = std::clamp(FigureOf(*fault, "ratio", 0.3), 0.0, 1.0);
-    if (const Fault* fault = state.FindAny("endpoint_slow"); fault != nullptr) {
+    // Requests that are preempted and computed again come late.
+    for (const char* kind : {"kv_cache_pressure", "endpoint_slow"}) {
+      const Fault* fault = state.FindAny(kind);
+      if (fault == nullptr) continue;
       faults.before_first = FromSeconds(std::clamp(FigureOf(*fault, "ttft_seconds", 3), 0.0, 60.0));
       faults.between = FromSeconds(std::clamp(FigureOf(*fault, "tpot_seconds", 0.3), 0.0, 10.0));
     }
