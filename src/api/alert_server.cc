@@ -20,6 +20,7 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kMostBytes = 1u << 20;
 constexpr size_t kListenWorkers = 8;
 constexpr size_t kShown = 200;
+constexpr Duration kBetweenForgetting = std::chrono::hours(1);
 constexpr const char* kJsonType = "application/json";
 
 // Takes as long for a wrong token as for a right one.
@@ -178,9 +179,23 @@ class HttplibAlertServer final : public AlertServer {
     std::atomic<bool> done = false;
   };
 
+  void ForgetOldOnes(Duration now) {
+    if (now < forget_at_) return;
+    forget_at_ = now + kBetweenForgetting;
+    const auto forgotten = desk_.Forget();
+    if (!options_.say) return;
+    if (!forgotten.ok())
+      options_.say("the journal of alerts stays as long as it is: " + forgotten.error().ToString());
+    else if (*forgotten > 0)
+      options_.say(
+          fmt::format("{} old alerts are left out of the journal from now on", *forgotten));
+  }
+
   // One thread for each episode that is worked on; an episode is tried again after a pause.
   void Round() {
     const Duration now = world_.clock.Monotonic();
+    ForgetOldOnes(now);
+    std::erase_if(not_before_, [&](const auto& pause) { return now >= pause.second; });
     for (auto it = workers_.begin(); it != workers_.end();) {
       if (!it->second->done) {
         ++it;
@@ -227,6 +242,7 @@ class HttplibAlertServer final : public AlertServer {
   int port_ = 0;
   std::map<std::string, std::unique_ptr<Worker>> workers_;
   std::map<std::string, Duration> not_before_;
+  Duration forget_at_{};
   std::string said_;
 };
 

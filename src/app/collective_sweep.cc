@@ -28,8 +28,17 @@ GangSpec GangOf(const SweepContext& context, CollectiveSweep sweep) {
   gang.ranks_per_node = sweep.ranks_per_node;
   gang.env = AllReduceEnv(sweep.spec);
   gang.timeout = sweep.timeout;
+  // It is the nodes that are measured, not who places: rails and pairs name theirs.
+  gang.pod_a_node = gang.exactly_there = true;
+  gang.image = target.image;
   if (context.site.kind == SiteKind::kLab) {
     gang.argv = AllReduceArgv(sweep.spec);
+    return gang;
+  }
+  if (!target.command.empty()) {
+    const std::vector<std::string> options = AllReduceArgv(sweep.spec);
+    gang.argv = target.command;
+    gang.argv.insert(gang.argv.end(), options.begin() + 1, options.end());
     return gang;
   }
   sweep.spec.program = target.program;
@@ -51,6 +60,12 @@ GangSpec GangOf(const SweepContext& context, CollectiveSweep sweep) {
 // Why a sweep is not even started; empty = it is.
 std::string WhyNot(const Site& site, const CollectiveSweep& sweep) {
   if (site.kind == SiteKind::kLab || sweep.nodes.size() == 1 || site.collective.mpi) return "";
+  if (site.kind == SiteKind::kKubernetes) {
+    return site.collective.command.empty()
+               ? "over several pods ranks meet by MASTER_ADDR and MASTER_PORT: name in the site "
+                 "file what each of them runs, collective: {command: [...]}"
+               : "";
+  }
   return "over several hosts all_reduce_perf meets by MPI: name nccl-tests built with MPI=1 in "
          "the site file, collective: {program: PATH, mpi: true}";
 }

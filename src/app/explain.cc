@@ -164,13 +164,15 @@ Result<Explanation> Explain(const std::string& asked) {
   if (auto criterion = LoadEmbeddedCriterion(code); criterion.ok()) return OfCriterion(*criterion);
   for (const LabFaultInfo& fault : LabFaults()) {
     if (EqualsIgnoreCase(fault.name, asked)) {
-      return Explanation{fault.name,
-                         fault.what,
-                         "lab fault",
-                         {{"on", fault.on},
-                          {"noticed by", fmt::format("gate {}", fault.gate)},
-                          {"source", fault.source},
-                          {"inject", fmt::format("muster lab inject {}", fault.name)}}};
+      return Explanation{
+          fault.name,
+          fault.what,
+          "lab fault",
+          {{"on", fault.on},
+           {"noticed by", fault.gate == 0 ? std::string("the checks of its runbook, no gate")
+                                          : fmt::format("gate {}", fault.gate)},
+           {"source", fault.source},
+           {"inject", fmt::format("muster lab inject {}", fault.name)}}};
     }
   }
   TRY(const Catalogue* const catalogue, LoadEmbedded());

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "backend/lab/lab_actuator.h"
 #include "backend/lab/lab_hosts.h"
 #include "backend/lab/state/lab_state.h"
 #include "base/strings.h"
@@ -15,14 +16,28 @@ namespace {
 struct LabOfSite {
   std::string folder;
   lab::LabState state;
+  std::unique_ptr<FileLock> lock;  // of those who write
 };
 
-Result<LabOfSite> Load(World& world, const std::string& site_file) {
+// Whoever acts on the lab holds this for the moment of it, as its actuator does.
+Result<std::unique_ptr<FileLock>> LockLab(World& world, const std::string& folder) {
+  constexpr int kTries = 200;
+  for (int n = 1;; ++n) {
+    auto lock = world.files.Lock(folder + "/lab.lock", "muster lab");
+    if (lock.ok() || lock.error().code != Code::kConflict || n == kTries) return lock;
+    world.clock.SleepFor(std::chrono::milliseconds(10));
+  }
+}
+
+Result<LabOfSite> Load(World& world, const std::string& site_file, bool to_write = false) {
   TRY(const LoadedSite site, ReadSiteFile(world.files, site_file));
   if (site.site.kind != SiteKind::kLab)
     return Fail(Code::kInvalid, fmt::format("{} is no lab: faults go into labs only", site_file));
   LabOfSite lab;
   lab.folder = PathsOf(site_file).folder + "/" + site.site.lab_dir;
+  if (to_write) {
+    TRY(lab.lock, LockLab(world, lab.folder));
+  }
   TRY(lab.state, lab::LoadLab(world.files, lab.folder));
   return lab;
 }
@@ -49,7 +64,7 @@ Result<Subject> LabInject(World& world, const std::string& site_file, const std:
                 fmt::format("there is no fault {}{}; `muster lab faults` lists them", fault,
                             near ? fmt::format(", did you mean {}", *near) : ""));
   }
-  TRY(LabOfSite lab, Load(world, site_file));
+  TRY(LabOfSite lab, Load(world, site_file, true));
   const std::string where =
       on.empty() ? lab::SampleSubject(lab.state, *kind, lab.state.seed + lab.state.faults.size()).id
                  : on;
@@ -63,7 +78,7 @@ Result<size_t> LabHeal(World& world, const std::string& site_file, const std::st
   if (!fault.empty() && lab::FindFaultKind(fault) == nullptr)
     return Fail(Code::kInvalid,
                 fmt::format("there is no fault {}; `muster lab faults` lists them", fault));
-  TRY(LabOfSite lab, Load(world, site_file));
+  TRY(LabOfSite lab, Load(world, site_file, true));
   const size_t healed = std::erase_if(lab.state.faults, [&](const lab::Fault& f) {
     return (fault.empty() || f.kind == fault) && (on.empty() || f.on.id == on);
   });
@@ -77,6 +92,48 @@ Result<std::vector<LabFaultNow>> LabFaultsNow(World& world, const std::string& s
   for (const lab::Fault& fault : lab.state.faults)
     faults.push_back({fault.kind, fault.on, fault.since});
   return faults;
+}
+
+Status LabStartJob(World& world, const std::string& site_file, const LabJobOptions& job) {
+  TRY(const LabOfSite lab, Load(world, site_file));
+  if (job.gpus < 1) return Fail(Code::kInvalid, "--gpus: expected 1 or more");
+  for (const auto& [node, ops] : lab.state.ops) {
+    for (const lab::LabJob& known : ops.jobs) {
+      const bool ended = known.ends_at != TimePoint{} && known.ends_at <= world.clock.Now();
+      if (known.job.id == job.id && !ended)
+        return Fail(Code::kConflict, fmt::format("job {} runs already", Printable(job.id)));
+    }
+  }
+  RunningJob running;
+  running.id = job.id;
+  running.owner = job.owner;
+  running.nodes = job.nodes;
+  running.gpus = job.gpus;
+  running.started = world.clock.Now() - job.since;
+  lab::LabActuator actuator(world, lab.folder);
+  return actuator.StartJob(running, job.checkpoint_every);
+}
+
+Result<std::vector<LabJobNow>> LabJobsNow(World& world, const std::string& site_file) {
+  TRY(const LabOfSite lab, Load(world, site_file));
+  std::vector<LabJobNow> jobs;
+  const TimePoint now = world.clock.Now();
+  for (const auto& [node, ops] : lab.state.ops) {
+    for (const lab::LabJob& job : ops.jobs) {
+      const bool ended = job.ends_at != TimePoint{} && job.ends_at <= now;
+      jobs.push_back({job.job.id, job.job.owner, job.job.nodes, job.attempt, job.checkpoint_every,
+                      job.DurableAt(ended ? job.ends_at : now), ended});
+    }
+  }
+  return jobs;
+}
+
+Status LabSpoil(World& world, const std::string& site_file, const std::string& node,
+                const std::string& act, const std::string& how) {
+  TRY(const LabOfSite lab, Load(world, site_file));
+  TRY(const ActKind kind, ParseActKind(act));
+  lab::LabActuator actuator(world, lab.folder);
+  return actuator.Spoil(node, kind, how);
 }
 
 Result<CommandResult> LabExec(World& world, const std::string& site_file, const std::string& host,

@@ -22,6 +22,27 @@ Result<Subject> LabInject(World& world, const std::string& site_file, const std:
 // Returns how many.
 Result<size_t> LabHeal(World& world, const std::string& site_file, const std::string& fault,
                        const std::string& on);
+// A job of the lab. `checkpoint_every` 0: it never writes a durable checkpoint.
+struct LabJobOptions {
+  std::string id, owner = "team-a";
+  std::vector<std::string> nodes;
+  int gpus = 1;
+  Duration checkpoint_every{}, since{};
+};
+Status LabStartJob(World& world, const std::string& site_file, const LabJobOptions& job);
+struct LabJobNow {
+  std::string id, owner;
+  std::vector<std::string> nodes;
+  int attempt = 1;
+  Duration checkpoint_every{};
+  std::optional<TimePoint> durable_at;
+  bool ended = false;
+};
+Result<std::vector<LabJobNow>> LabJobsNow(World& world, const std::string& site_file);
+// Acts of this kind go wrong on this node; "" takes it back. kInvalid for an act or a way that
+// there is not.
+Status LabSpoil(World& world, const std::string& site_file, const std::string& node,
+                const std::string& act, const std::string& how);
 struct LabFaultNow {
   std::string kind;
   Subject on;

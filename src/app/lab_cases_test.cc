@@ -82,7 +82,7 @@ TEST_F(LabCases, EveryFaultOfTheListCanBePutIntoALabOrSaysWhyNot) {
       EXPECT_EQ(on.error().code, Code::kInvalid) << fault.name;
     }
     EXPECT_FALSE(fault.what.empty() || fault.source.empty()) << fault.name;
-    EXPECT_TRUE(fault.gate >= 1 && fault.gate <= 8) << fault.name;
+    EXPECT_TRUE(fault.gate >= 0 && fault.gate <= 8) << fault.name;
   }
   EXPECT_GE(LabFaults().size(), 40u);
 }

@@ -22,6 +22,7 @@ std::vector<Planned> PlanCases(const ExamOptions& options, const lab::LabState& 
   std::vector<const lab::FaultKind*> kinds;
   uint64_t n = options.seed;
   for (const lab::FaultKind& kind : lab::FaultTable()) {
+    if (kind.gate == 0) continue;  // a runbook's own checks see it
     if (!options.only.empty() &&
         std::find(options.only.begin(), options.only.end(), kind.name) == options.only.end())
       continue;

@@ -163,7 +163,7 @@ Result<LabKubernetes> LabKubernetesUp(World& world, const LabKubernetesOptions& 
   spec.binaries = options.binaries.empty() ? DefaultBinaries() : options.binaries;
   spec.self = options.self_binary;
   lab::KubeletsSpec kubelets{options.nodes, options.gpus, options.topology_policy,
-                             options.run_commands};
+                             options.run_commands, options.dns_delay};
   TRY_VOID(lab::ParseKubeletsSpec(lab::FormatKubeletsSpec(kubelets)));
   for (const lab::PlayedNodeSpec& node : lab::NodesOf({1, options.gpus, options.topology_policy}))
     TRY_VOID(lab::PlayedNode::Make(node));

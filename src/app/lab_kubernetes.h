@@ -17,6 +17,7 @@ struct LabKubernetesOptions {
   int nodes = 4, gpus = 8;
   std::string topology_policy = "none";
   bool run_commands = false;
+  Duration dns_delay = std::chrono::milliseconds(500);  // of names of headless Services
 };
 struct LabKubernetes {
   std::string kubeconfig, server, version;

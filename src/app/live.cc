@@ -19,6 +19,11 @@ kubesched::CoreOptions CoreFor(const LiveOptions& options) {
   core.schedulers = {options.schedulers.begin(), options.schedulers.end()};
   return core;
 }
+
+// Groups of several kinds may share a name: "ml/ddp@volcano" is one of them.
+std::string FullName(const LiveGang& gang) {
+  return gang.name.substr(0, gang.name.find('@')) + "@" + gang.dialect;
+}
 }  // namespace
 
 struct LiveCluster::State {
@@ -61,12 +66,21 @@ Result<std::unique_ptr<LiveCluster>> LiveCluster::Load(const World& world,
 
 const std::vector<std::string>& LiveCluster::troubles() const { return state_->core.troubles(); }
 
+std::vector<std::string> LiveCluster::QueueNotes() const {
+  std::vector<std::string> notes;
+  for (const kubesched::FieldsNote& note : state_->mirror.queue_notes())
+    notes.push_back(
+        fmt::format("{}/{}: {}", note.resource.Title(), note.about.Key(), note.message));
+  return notes;
+}
+
 std::vector<LiveGang> LiveCluster::Gangs() const {
   std::vector<LiveGang> gangs;
   for (auto& view : state_->core.Gangs()) {
     LiveGang gang;
     gang.name = view.name, gang.dialect = std::string(ToString(view.dialect));
     gang.queue = view.queue, gang.why = view.why;
+    gang.ignored = view.ignored;
     // What would be bound this moment is not bound: a scheduler has not come to it yet.
     gang.state = view.state == "running" && view.bound == 0 ? "starting" : view.state;
     gang.min = view.min, gang.pods = view.pods, gang.bound = view.bound;
@@ -140,7 +154,9 @@ std::vector<LiveQueue> LiveCluster::Queues() const {
 Result<SchedWhy> LiveCluster::Why(const std::string& job) {
   std::vector<LiveGang> found;
   for (LiveGang& gang : Gangs()) {
-    if (gang.name == job || gang.name.ends_with("/" + job)) found.push_back(std::move(gang));
+    const std::string plain = gang.name.substr(0, gang.name.find('@')), full = FullName(gang);
+    if (plain == job || full == job || plain.ends_with("/" + job) || full.ends_with("/" + job))
+      found.push_back(std::move(gang));
   }
   if (found.empty()) {
     // A controller's group bears its job's name and more: Volcano's is JOB-UID.
@@ -153,18 +169,23 @@ Result<SchedWhy> LiveCluster::Why(const std::string& job) {
     return Fail(Code::kNotFound,
                 fmt::format("no pod of a gang {} is there (`muster get gangs` lists them)",
                             Printable(job)));
-  if (found.size() > 1)
-    return Fail(Code::kInvalid,
-                fmt::format("{} gangs are called {}: say the namespace, {}", found.size(),
-                            Printable(job), Printable(found[0].name)));
+  if (found.size() > 1) {
+    std::string names;
+    for (const LiveGang& gang : found) names += (names.empty() ? "" : ", ") + FullName(gang);
+    return Fail(Code::kInvalid, fmt::format("{} gangs are called {}: say which, of {}",
+                                            found.size(), Printable(job), Printable(names)));
+  }
   const LiveGang& gang = found[0];
   if (gang.state == "gathering") {
     SchedWhy why;
     why.state = "pending";
     why.because.push_back({"PODS", gang.why.empty() ? "its pods are not there yet" : gang.why});
+    why.ignored = gang.ignored;
     return why;
   }
-  return AskWhyOf(state_->core.engine(), gang.name);
+  TRY(SchedWhy why, AskWhyOf(state_->core.engine(), gang.name));
+  why.ignored = gang.ignored;
+  return why;
 }
 
 Result<LiveDrain> LiveCluster::Drain(const std::string& node) const {

@@ -21,6 +21,7 @@ struct LiveOptions {
 
 struct LiveGang {
   std::string name, dialect, state, queue, why;
+  std::string ignored;  // what its objects ask for and is not acted on
   int min = 0, pods = 0, bound = 0, priority = 0;
   std::vector<std::string> nodes;
 };
@@ -60,6 +61,8 @@ class LiveCluster {
   // What would become of the gangs on the node if it were emptied now, on a copy.
   Result<LiveDrain> Drain(const std::string& node) const;
   const std::vector<std::string>& troubles() const;
+  // "clusterqueues.kueue.x-k8s.io/team: spec.flavorFungibility: read, and not acted on"
+  std::vector<std::string> QueueNotes() const;
 
  private:
   struct State;

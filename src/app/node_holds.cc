@@ -96,6 +96,8 @@ Status CordonNode(SiteContext& site, const std::string& node, const HandOptions&
   return done;
 }
 
+constexpr Duration kDrainAgain = std::chrono::seconds(10);
+
 Status DrainNode(SiteContext& site, const std::string& node, const HandOptions& options,
                  Progress& progress) {
   TRY(Actuator* const actuator, NeedActuator(site));
@@ -116,7 +118,13 @@ Status DrainNode(SiteContext& site, const std::string& node, const HandOptions& 
   const DidResult did = actuator->Do(order);
   if (did.did == Did::kRefused) return Fail(Code::kRefused, did.detail);
   std::string said;
+  TimePoint asked = began;
   while (true) {
+    // A checkpoint that became durable meanwhile, or a budget that has room, lets more go.
+    if (!options.force && site.world.clock.Now() >= asked + kDrainAgain) {
+      (void)actuator->Do(order);
+      asked = site.world.clock.Now();
+    }
     const ProbeResult probe = actuator->Probe(order);
     if (probe.happened == Happened::kYes) return {};
     if (site.world.clock.Now() >= began + options.timeout)

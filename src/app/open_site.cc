@@ -9,6 +9,7 @@
 #include "app/site_endpoints.h"
 #include "backend/host/host_jobs.h"
 #include "backend/host/host_site.h"
+#include "backend/kubernetes/cluster_endpoint.h"
 #include "backend/kubernetes/cluster_hosts.h"
 #include "backend/kubernetes/cluster_jobs.h"
 #include "backend/lab/lab_actuator.h"
@@ -28,8 +29,10 @@ Status OpenLab(SiteContext& context, const OpenOptions& options) {
       lab::LoadLab(context.world.files, folder)
           .Context(fmt::format("the lab of site {} (make one with `muster lab create`)",
                                context.site().name)));
-  context.jobs = std::make_unique<lab::LabJobs>(
-      state, context.world, lab::LabJobsOptions{.self_binary = options.self_binary});
+  lab::LabJobsOptions jobs{.self_binary = options.self_binary};
+  // Nothing that could be a rank: the model answers for all of them.
+  if (options.self_binary.empty()) jobs.most_real_ranks = 0;
+  context.jobs = std::make_unique<lab::LabJobs>(state, context.world, std::move(jobs));
   context.endpoints =
       std::make_unique<lab::LabEndpoints>(context.world, folder, options.self_binary);
   context.actuator = std::make_unique<lab::LabActuator>(context.world, folder);
@@ -71,14 +74,21 @@ Status OpenCluster(SiteContext& context) {
       std::make_unique<host::HostSite>(site, folder, context.world), reached, connection);
   TRY(context.actuator,
       MakeSiteActuator(site, *context.hosts, context.world, folder, context.paths.state));
-  context.jobs = std::make_unique<kubernetes::ClusterJobs>(connection->client(), std::move(jobs));
-  context.endpoints = std::make_unique<NamedEndpoint>(site);
+  auto cluster = std::make_unique<kubernetes::ClusterJobs>(connection->client(), std::move(jobs));
+  if (site.inference.command.empty()) {
+    context.endpoints = std::make_unique<NamedEndpoint>(site);
+  } else {
+    context.endpoints =
+        std::make_unique<kubernetes::ClusterEndpoint>(site, *cluster, context.world);
+  }
+  context.jobs = std::move(cluster);
   return {};
 }
 
 // Our own small job runs where this binary is: on this machine.
 std::vector<std::string> OwnTraining(const SiteContext& context, const OpenOptions& options) {
   if (context.site().kind == SiteKind::kLab) return {"muster-train"};
+  if (context.site().kind == SiteKind::kKubernetes) return {};  // no image has it
   host::HostSite hosts(context.site(), context.paths.folder, context.world);
   for (const std::string& node : hosts.Names()) {
     if (hosts.Ssh(node) != nullptr) return {};

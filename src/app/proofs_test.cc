@@ -267,5 +267,59 @@ TEST(CollectiveSettings, OfALabAreRefused) {
   EXPECT_THAT(site.error().message, HasSubstr("site.yaml:6:"));
 }
 
+struct ClusterStage : Stage {
+  explicit ClusterStage(const std::string& more) : Stage("", 2) {
+    auto parsed = ParseSite(
+        "apiVersion: muster/v1\nkind: Site\nname: hall\ntype: kubernetes\ncluster:\n  nodes:\n"
+        "    - {name: gpu-01, gpus: 8, gpu_model: NVIDIA H100 80GB HBM3, nics: [mlx5_0]}\n"
+        "    - {name: gpu-02, gpus: 8, gpu_model: NVIDIA H100 80GB HBM3, nics: [mlx5_0]}\n" +
+            more,
+        "site.yaml");
+    EXPECT_TRUE(parsed.ok()) << (parsed.ok() ? "" : parsed.error().message);
+    if (parsed.ok()) site = *parsed;
+  }
+};
+
+TEST(CollectiveOnAClusterOfPods, RunsTheSitesCommandARankOnTheNodesThatItMeasures) {
+  ClusterStage stage("collective: {command: [python3, ar.py], image: \"i@sha256:" +
+                     std::string(64, 'a') + "\"}\n");
+  (void)stage.Prove(6);
+  ASSERT_FALSE(stage.jobs.ran.empty());
+  const GangSpec& gang = stage.jobs.ran[0];
+  EXPECT_THAT(gang.nodes, ElementsAre("gpu-01", "gpu-02"));
+  EXPECT_EQ(gang.ranks_per_node, 8);
+  EXPECT_TRUE(gang.pod_a_node && gang.exactly_there);
+  EXPECT_THAT(gang.image, HasSubstr("i@sha256:"));
+  EXPECT_EQ(gang.argv[1], "ar.py");
+  EXPECT_THAT(gang.argv, Contains("-b")) << "nccl-tests' options follow";
+}
+
+TEST(CollectiveOnAClusterOfPods, WithoutACommandNothingIsStartedAndTheReasonIsTold) {
+  ClusterStage stage("");
+  const Evidence evidence = stage.Prove(6);
+  EXPECT_THAT(stage.jobs.ran, IsEmpty());
+  ASSERT_TRUE(evidence.readings.front().fault.has_value());
+  EXPECT_THAT(evidence.readings.front().fault->detail, HasSubstr("collective: {command"));
+}
+
+TEST(TrainingOnAClusterOfPods, IsTheSchedulersToPlaceUnlessItIsAPartOfTheSite) {
+  ClusterStage stage("training: {command: [train], ranks_per_node: 8}\n");
+  (void)stage.Prove(7);
+  ASSERT_EQ(stage.jobs.ran.size(), 1u);
+  EXPECT_TRUE(stage.jobs.ran[0].pod_a_node);
+  EXPECT_FALSE(stage.jobs.ran[0].exactly_there);
+  stage.nodes = {"gpu-02"};
+  (void)stage.Prove(7);
+  EXPECT_TRUE(stage.jobs.ran[1].exactly_there);
+}
+
+TEST(TrainingOnAClusterOfPods, ThatNobodyCouldStartIsUnknownAndNotAFailure) {
+  ClusterStage stage("");
+  const Evidence evidence = stage.Prove(7);
+  EXPECT_THAT(stage.jobs.ran, IsEmpty()) << "no image has Muster's own small job";
+  ASSERT_FALSE(evidence.derived.empty());
+  for (const Observation& o : evidence.derived) EXPECT_EQ(o.value(), nullptr) << o.fact;
+}
+
 }  // namespace
 }  // namespace muster

@@ -37,6 +37,10 @@ GangSpec TrainingGang(const ProofContext& context, const std::string& checkpoint
     // On a real site it asks for no GPU, because it takes none.
     if (context.site.kind != SiteKind::kLab) spec.gpus_per_rank = 0;
   }
+  spec.pod_a_node = true;
+  spec.image = target.image;
+  // The scheduler places it, as it does users' jobs; a part of the cluster is named to it by us.
+  spec.exactly_there = context.nodes.size() < context.site.cluster.nodes.size();
   spec.timeout =
       OwnJob(context) ? Duration(std::chrono::minutes(3)) : Duration(std::chrono::hours(2));
   return spec;
@@ -162,10 +166,12 @@ Evidence ProveTraining(const ProofContext& context) {
   if (own && on_real_site) reading.command = fmt::format("{}: {}", kOwnSmallJob, reading.command);
   reading.origin = context.hosts.origin();
 
-  Result<GangResult> gang = Fail(Code::kRefused,
-                                 "Muster's own small job runs on this machine only, "
-                                 "and the site has other hosts: name a "
-                                 "training.command in the site file");
+  Result<GangResult> gang = Fail(
+      Code::kRefused, context.site.kind == SiteKind::kKubernetes
+                          ? "on a cluster ranks are pods of the site's image: name a "
+                            "training.command in the site file"
+                          : "Muster's own small job runs on this machine only, and the site has "
+                            "other hosts: name a training.command in the site file");
   if (!own || !context.own_training.empty()) {
     context.progress.Note(
         fmt::format("training{}: {} ranks", own && on_real_site ? ", Muster's own small job" : "",
@@ -183,6 +189,10 @@ Evidence ProveTraining(const ProofContext& context) {
   }
   evidence.derived = Logged(context) ? ObserveLogged(context, spec, gang, reading)
                                      : ObserveReported(context, spec, gang, reading);
+  // That nothing was said does not mean that nothing started.
+  if (reading.fault) {
+    for (Observation& o : evidence.derived) o.seen = *reading.fault;
+  }
   evidence.readings.push_back(std::move(reading));
   return evidence;
 }

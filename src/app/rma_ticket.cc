@@ -58,6 +58,36 @@ void AddXids(const std::vector<Reading>& readings, const std::string& pci, RmaTi
   }
 }
 
+// The counters a vendor asks for, as nvidia-smi -q -x wrote them for this GPU: one leaf a line.
+void AddCounters(const std::vector<Reading>& readings, const std::string& pci, RmaTicket& ticket) {
+  static constexpr std::pair<std::string_view, std::string_view> kSections[] = {
+      {"volatile", "ECC errors, volatile"},
+      {"aggregate", "ECC errors, aggregate"},
+      {"remapped_rows", "remapped rows"}};
+  for (const Reading& reading : readings) {
+    const std::string head = fmt::format("<gpu id=\"{}\"", pci);
+    const size_t begin = pci.empty() ? std::string::npos : reading.text.find(head);
+    if (begin == std::string::npos) continue;
+    const std::string_view gpu =
+        std::string_view(reading.text).substr(begin, reading.text.find("</gpu>", begin) - begin);
+    for (const auto& [tag, name] : kSections) {
+      const size_t from = gpu.find(fmt::format("<{}>", tag));
+      const size_t to = gpu.find(fmt::format("</{}>", tag));
+      if (from == std::string_view::npos || to == std::string_view::npos || to < from) continue;
+      std::vector<std::string> counts;
+      for (const std::string_view line : Lines(gpu.substr(from, to - from))) {
+        const std::string_view leaf = Trim(line);
+        const size_t close = leaf.find('>'), end = leaf.find("</");
+        if (close == std::string_view::npos || end == std::string_view::npos || end <= close)
+          continue;
+        counts.push_back(fmt::format("{} {}", leaf.substr(1, close - 1),
+                                     leaf.substr(close + 1, end - close - 1)));
+      }
+      if (!counts.empty()) ticket.facts[std::string(name)] = Join(counts, ", ");
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<RmaTicket> MakeTickets(SiteContext& site, const RunbookRun& run) {
@@ -98,6 +128,7 @@ std::vector<RmaTicket> MakeTickets(SiteContext& site, const RunbookRun& run) {
       failed_diagnostic = failed_diagnostic || verdict.level == Level::kFail;
     }
     AddXids(evidence.readings, pci, ticket, hardware);
+    AddCounters(evidence.readings, pci, ticket);
     for (const engine::Entry& entry : run.stored.entries) {
       if (entry.target != static_cast<int>(i)) continue;
       const bool says =

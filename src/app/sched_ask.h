@@ -22,6 +22,7 @@ struct SchedWhy {
   std::vector<std::string> would_start_if;  // events, as lines of a script without "t"
   std::string line;                         // the answer as the core gives it
   int64_t at_ms = 0;
+  std::string ignored;  // on a cluster: what its objects ask for and is not acted on
 };
 // The state after all decisions at `at_ms`; absent = at the last event before the end. kNotFound:
 // no such job by then.

@@ -48,6 +48,15 @@ Result<double> Timed(sched::Engine& engine, const sched::Event& event, const Clo
   return watch.Seconds();
 }
 
+// A whole script, to the state that it leaves.
+Status Play(const std::string& script, sched::Engine& engine,
+            std::vector<sched::Decision>& decisions) {
+  TRY(const auto events, sched::ReadScript(script));
+  for (const auto& event : events) TRY_VOID(engine.Take(event, decisions));
+  engine.Settle(decisions);
+  return {};
+}
+
 // 700 jobs of lower priority on 2,000 nodes that are otherwise held for good; each timed job needs
 // the room of some of them.
 Status BenchVictims(BenchDice& dice, const Clock& clock, SchedBenchFigures& figures) {
@@ -61,11 +70,9 @@ Status BenchVictims(BenchDice& dice, const Clock& clock, SchedBenchFigures& figu
     used += ranks;
   }
   script += BenchGang(1000, "held", 2000 - used, 8, ",\"preemptible\":false");
-  TRY(const auto events, sched::ReadScript(script));
   sched::Engine engine;
   std::vector<sched::Decision> decisions;
-  for (const auto& event : events) TRY_VOID(engine.Take(event, decisions));
-  engine.Settle(decisions);
+  TRY_VOID(Play(script, engine, decisions));
   std::vector<double> spans;
   for (int i = 0; i < 100; ++i) {
     sched::Engine fork = engine;
@@ -161,11 +168,9 @@ Status BenchScale(BenchDice& dice, const Clock& clock, SchedBenchFigures& figure
       const int ranks = std::min(left, 1 << dice.Below(6));
       script += BenchGang(1, fmt::format("r{}", i), ranks, 8), left -= ranks;
     }
-    TRY(const auto events, sched::ReadScript(script));
     sched::Engine engine;
     std::vector<sched::Decision> decisions;
-    for (const auto& event : events) TRY_VOID(engine.Take(event, decisions));
-    engine.Settle(decisions);
+    TRY_VOID(Play(script, engine, decisions));
     std::vector<double> spans;
     for (int i = 0; i < 200; ++i) {
       TRY(const auto gang, sched::ReadScript(BenchGang(10 + 2 * i, "x", 64, 8)));

@@ -58,6 +58,7 @@ Result<SchedServed> ServeSchedule(World& world, const SchedServeOptions& options
   kubesched::ServeOptions serve_options;
   serve_options.core.schedulers = {options.schedulers.begin(), options.schedulers.end()};
   if (!options.levels.empty()) serve_options.core.levels = options.levels;
+  serve_options.kueue = options.kueue;
   serve_options.volcano_jobs = options.volcano_jobs;
   serve_options.lease.ns = options.lease_namespace;
   serve_options.lease.name = options.lease_name;
@@ -80,6 +81,9 @@ Result<SchedServed> ServeSchedule(World& world, const SchedServeOptions& options
     served.gangs_placed = core->stats().gangs_placed, served.evicted = core->stats().evicted;
     served.running = static_cast<int>(core->engine().running_jobs());
     served.waiting = static_cast<int>(core->engine().pending_jobs());
+  }
+  if (const kueue::Admission* kueue = serve.kueue()) {
+    served.admitted = kueue->stats().admitted, served.preempted = kueue->stats().evicted;
   }
   bool released = false;
   const Duration until = world.clock.Monotonic() + std::chrono::seconds(5);

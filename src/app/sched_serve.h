@@ -15,12 +15,14 @@ struct SchedServeOptions {
   std::vector<std::string> schedulers = {"muster"};  // spec.schedulerName of the pods that are ours
   std::vector<std::string> levels;  // node labels, outermost first; empty: the default
   std::string lease_namespace = "kube-system", lease_name = "muster-scheduler";
+  bool kueue = false;         // let Kueue's Workloads and Jobs in, as Kueue would
   bool volcano_jobs = false;  // make the pods of Volcano Jobs, as Volcano's controllers would
   bool once = false;          // decide what is there, write it, give the lease back
 };
 struct SchedServed {
   uint64_t bound = 0, conflicts = 0, failed = 0, deleted = 0, said = 0;
   uint64_t gangs_placed = 0, evicted = 0;
+  uint64_t admitted = 0, preempted = 0;  // Workloads and Jobs, with `kueue`
   int waiting = 0, running = 0;
 };
 // Until `stop` says so (or, with `once`, until nothing is under way). The error is one that serving

@@ -128,12 +128,20 @@ class SiteReader {
     }
   }
 
+  std::string ImageOf(YamlReader& r) {
+    std::string image = r.TextOr("image", "");
+    if (!image.empty() && site_.kind != SiteKind::kKubernetes)
+      r.Say("image: is of type kubernetes, where ranks are pods");
+    return image;
+  }
+
   void ReadTraining(YamlReader& r) {
     TrainingTarget& t = site_.training;
     t.command = r.TextsOr("command");
     t.ranks_per_node = static_cast<int>(r.IntOr("ranks_per_node", t.ranks_per_node));
     t.steps = static_cast<int>(r.IntOr("steps", t.steps));
     t.rank_reports = r.BoolOr("rank_reports", false);
+    t.image = ImageOf(r);
     if (t.rank_reports && t.command.empty())
       r.Say(
           "rank_reports: says how the log of `command` is read, and there is "
@@ -152,6 +160,12 @@ class SiteReader {
     t.program = r.TextOr("program", t.program);
     t.mpi = r.BoolOr("mpi", t.mpi);
     t.mpirun = r.TextsOr("mpirun", t.mpirun);
+    t.command = r.TextsOr("command");
+    t.image = ImageOf(r);
+    if (site_.kind == SiteKind::kKubernetes && t.mpi)
+      r.Say("mpi: mpirun reaches no pods: name a command whose ranks meet by MASTER_ADDR");
+    if (site_.kind != SiteKind::kKubernetes && !t.command.empty())
+      r.Say("command: is of type kubernetes; elsewhere program and mpi say what runs");
     if (t.program.empty()) r.Say("program: expected the path or name of all_reduce_perf");
     if (t.mpirun.empty())
       r.Say(
@@ -164,6 +178,16 @@ class SiteReader {
     InferenceTarget& t = site_.inference;
     t.url = r.TextOr("url", "");
     t.model = r.TextOr("model", "");
+    t.command = r.TextsOr("command");
+    t.image = ImageOf(r);
+    t.port = static_cast<int>(r.IntOr("port", t.port));
+    t.gpus = static_cast<int>(r.IntOr("gpus", t.gpus));
+    t.ready_within = r.DurationOr("ready_within", t.ready_within);
+    if (!t.command.empty() && site_.kind != SiteKind::kKubernetes)
+      r.Say("command: is of type kubernetes, where the server is started as a pod");
+    if (!t.command.empty() && !t.url.empty()) r.Say("either url, or command, not both");
+    if (t.port < 1 || t.port > 65535) r.Say("port: expected 1 to 65535");
+    if (t.gpus < 0 || t.gpus > 16) r.Say("gpus: expected 0 to 16");
     t.requests = static_cast<int>(r.IntOr("requests", t.requests));
     t.requests_per_s = r.RealOr("requests_per_s", t.requests_per_s);
     t.ttft_p99 = r.DurationOr("ttft_p99", t.ttft_p99);

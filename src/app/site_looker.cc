@@ -8,7 +8,6 @@
 
 #include "base/digest.h"
 #include "base/strings.h"
-#include "catalogue/expectation.h"
 #include "plan/support.h"
 #include "plan/templates.h"
 
@@ -18,10 +17,15 @@ namespace {
 
 using engine::Looked;
 
+// Then it is opened anew: a kubeconfig's token may have been exchanged, an address have moved.
+constexpr Duration kKeptFor = std::chrono::minutes(1);
+
 Looked Unknown(std::string why) { return {Level::kUnknown, std::move(why), ""}; }
 
 // A GPU's runbook asks of that GPU, and of what else its node has; other GPUs are not its matter.
 bool Concerns(const Subject& subject, const Subject& on) {
+  // What a gang on this node alone showed is called the site's.
+  if (subject.kind == SubjectKind::kSite) return true;
   if (subject.Host() != on.Host()) return false;
   if (on.kind != SubjectKind::kGpu || subject.kind != SubjectKind::kGpu) return true;
   return subject == on;
@@ -39,11 +43,32 @@ std::vector<std::string> NodesFor(const Site& site, int gate, const std::string&
   return nodes;
 }
 
-// Only the level-3 diagnostic is a proof among the criteria of gate 3; asked for by its code it is
-// run.
+// What must be the same on all nodes says nothing of one node alone: it is held against others, on
+// large sites against some.
+constexpr size_t kPeers = 32;
+std::vector<std::string> PeersOf(const Site& site, const std::string& node) {
+  std::vector<std::string> nodes = {node};
+  for (const Node& other : site.cluster.nodes) {
+    if (nodes.size() > kPeers) break;
+    if (other.name != node) nodes.push_back(other.name);
+  }
+  return nodes;
+}
+
+// Only the level-3 diagnostic is a proof among the criteria of gate 3, and the gangs among those of
+// gate 4; asked for by its code it is run.
 bool TakesAProof(const std::vector<const Criterion*>& criteria) {
   return std::any_of(criteria.begin(), criteria.end(), [](const Criterion* c) {
-    return StartsWith(c->fact, "dcgm.") || c->gate >= 5;
+    return StartsWith(c->fact, "dcgm.") || StartsWith(c->fact, "gang.") || c->gate >= 5;
+  });
+}
+
+// Gates 5 and 8 are looked at through servers that a lab starts for them.
+bool StartsServers(const Catalogue* catalogue, const Check& check) {
+  if (check.form == Check::Form::kGate) return check.gate >= 5;
+  return std::any_of(check.criteria.begin(), check.criteria.end(), [&](const std::string& code) {
+    const Criterion* criterion = catalogue->Find(code);
+    return criterion != nullptr && criterion->gate >= 5;
   });
 }
 
@@ -68,6 +93,37 @@ SiteLooker::SiteLooker(std::string site_file, World world, OpenOptions options, 
       run_(std::move(run)),
       folder_(std::move(evidence_folder)) {}
 
+std::string SiteLooker::StampOf(SiteKind kind, const std::string& lab_dir) const {
+  const SitePaths paths = PathsOf(site_file_);
+  std::vector<std::string> read = {site_file_};
+  if (kind == SiteKind::kLab) read.push_back(paths.folder + "/" + lab_dir + "/lab.json");
+  std::string stamp;
+  for (const std::string& path : read) {
+    const auto text = world_.files.Read(path, 16u << 20);
+    if (!text.ok()) return "";  // opening it says what is wrong
+    stamp += Sha256Hex(*text);
+  }
+  return stamp;
+}
+
+Result<SiteContext*> SiteLooker::Site() {
+  const TimePoint now = world_.clock.Now();
+  if (opened_) {
+    const muster::Site& site = opened_->site.site();
+    const bool recent = now >= opened_->at && now - opened_->at < kKeptFor;
+    if (recent && !opened_->stamp.empty() && StampOf(site.kind, site.lab_dir) == opened_->stamp)
+      return &opened_->site;
+    opened_.reset();
+  }
+  // Stamped first: what changes in between makes the next look open it again.
+  TRY(const LoadedSite loaded, ReadSiteFile(world_.files, site_file_));
+  std::string stamp = StampOf(loaded.site.kind, loaded.site.lab_dir);
+  TRY(SiteContext site, OpenSite(site_file_, world_, options_));
+  ++opens_;
+  opened_.emplace(OpenedSite{std::move(stamp), now, std::move(site), {}});
+  return &opened_->site;
+}
+
 std::string SiteLooker::Store(const std::string& text) {
   const std::string digest = Sha256Hex(text);
   if (folder_.empty()) return digest;
@@ -84,13 +140,13 @@ Looked SiteLooker::Keep(const Action& action, const TemplateValues&) {
       return Unknown("nobody to tell");
     return {Level::kPass, fmt::format("for {}: {}", whom->second, text->second), ""};
   }
-  auto site = OpenSite(site_file_, world_, options_);
+  const auto site = Site();
   if (!site.ok()) return Unknown(site.error().ToString());
   SilentProgress silent;
   std::string text;
   for (const int gate : {3, 4}) {
     const Evidence evidence =
-        LookAtGate(*site, gate, {std::string(action.on.Host())}, run_, false, true, silent);
+        LookAtGate(**site, gate, {std::string(action.on.Host())}, run_, false, true, silent);
     for (const Reading& reading : evidence.readings)
       text += fmt::format("--- {} on {} at {}\n{}{}\n", reading.command, reading.host,
                           FormatTime(reading.at), reading.text,
@@ -101,9 +157,12 @@ Looked SiteLooker::Keep(const Action& action, const TemplateValues&) {
 
 Looked SiteLooker::Look(const Check& check, const Subject& on, const TemplateValues& values) {
   if (check.form == Check::Form::kAttest) return Unknown("a person has not said: " + check.attest);
-  auto site = OpenSite(site_file_, world_, options_);
+  const auto site = Site();
   if (!site.ok()) return Unknown(site.error().ToString());
-  return LookAt(*site, check, on, values);
+  Looked looked = LookAt(**site, check, on, values);
+  // What a proof started, a Prometheus or a server, ends with the look.
+  if (StartsServers((*site)->catalogue, check)) opened_.reset();
+  return looked;
 }
 
 Looked SiteLooker::LookAt(SiteContext& site, const Check& check, const Subject& on,
@@ -203,8 +262,13 @@ Looked SiteLooker::Criteria(SiteContext& site, const Check& check, const Subject
   Evidence all;
   for (const auto& [gate, criteria] : by_gate) {
     SilentProgress silent;
-    const auto nodes = NodesFor(site.site(), gate, node);
-    Evidence evidence = LookAtGate(site, gate, nodes, run_, TakesAProof(criteria), true, silent);
+    const bool proof = TakesAProof(criteria);
+    const bool held_to_fleet =
+        !proof && std::any_of(criteria.begin(), criteria.end(),
+                              [](const Criterion* c) { return c->measure == Measure::kAllEqual; });
+    const auto nodes =
+        held_to_fleet ? PeersOf(site.site(), node) : NodesFor(site.site(), gate, node);
+    Evidence evidence = LookAtGate(site, gate, nodes, run_, proof, true, silent);
     const GateResult result = JudgeGate(site, gate, nodes, evidence, world_.clock.Now());
     for (const Criterion* criterion : criteria) {
       for (const Verdict& verdict : result.verdicts) {
@@ -234,7 +298,11 @@ Looked SiteLooker::Criteria(SiteContext& site, const Check& check, const Subject
 Looked SiteLooker::WholeGate(SiteContext& site, int gate, const Subject& on) {
   SilentProgress silent;
   const auto nodes = NodesFor(site.site(), gate, std::string(on.Host()));
-  const Evidence evidence = LookAtGate(site, gate, nodes, run_, true, true, silent);
+  Evidence evidence;
+  // A lab's endpoint serves what a run trained: this one has trained nothing yet.
+  if (gate == 8 && site.site().kind == SiteKind::kLab)
+    evidence = LookAtGate(site, 7, nodes, run_, true, true, silent);
+  evidence.Append(LookAtGate(site, gate, nodes, run_, true, true, silent));
   const GateResult result = JudgeGate(site, gate, nodes, evidence, world_.clock.Now());
   std::vector<Verdict> verdicts;
   for (const Verdict& verdict : result.verdicts) {
@@ -283,9 +351,9 @@ Looked SiteLooker::Fact(SiteContext& site, const Check& check, const Subject& on
     }
   }
   std::vector<Verdict> verdicts;
-  const Expectation expect = MakeExpectation(site.site(), *site.catalogue);
+  if (!opened_->expect) opened_->expect = MakeExpectation(site.site(), *site.catalogue);
   for (const Subject& subject : subjects)
-    verdicts.push_back(Judge(criterion, subject, index, expect, world_.clock.Now()));
+    verdicts.push_back(Judge(criterion, subject, index, *opened_->expect, world_.clock.Now()));
   return Sum(verdicts, &evidence);
 }
 

@@ -1,10 +1,13 @@
 // The engine's eyes on a site: a runbook's checks are judged by the production probes and the
-// catalogue's own criteria, freshly read each time.
+// catalogue's own criteria, freshly read each time. The site itself is opened once and kept while
+// it is what it was: on real hosts that is one ssh connection a node and not one a check.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "app/bringup.h"
+#include "catalogue/expectation.h"
 #include "engine/ports.h"
 
 namespace muster {
@@ -19,8 +22,19 @@ class SiteLooker final : public engine::Looker {
   engine::Looked Keep(const Action& action, const TemplateValues& values) override;
   // The least real of all that was looked at.
   Origin origin() const { return origin_; }
+  size_t opens() const { return opens_; }  // how often the site was opened
 
  private:
+  // Its file, and what a lab plays, as they were read when it was opened.
+  struct OpenedSite {
+    std::string stamp;
+    TimePoint at;
+    SiteContext site;
+    // What its file expects; made once, because it is as large as the cluster.
+    std::optional<Expectation> expect = {};
+  };
+  Result<SiteContext*> Site();
+  std::string StampOf(SiteKind kind, const std::string& lab_dir) const;
   engine::Looked LookAt(SiteContext& site, const Check& check, const Subject& on,
                         const TemplateValues& values);
   engine::Looked Criteria(SiteContext& site, const Check& check, const Subject& on);
@@ -38,6 +52,8 @@ class SiteLooker final : public engine::Looker {
   OpenOptions options_;
   std::string run_, folder_;
   Origin origin_ = Origin::kLive;
+  std::optional<OpenedSite> opened_;
+  size_t opens_ = 0;
 };
 
 }  // namespace muster

@@ -43,7 +43,7 @@ std::string StaleBecause(const GateInfo& info, const GateResult& result,
   return "";
 }
 
-// A run of a scope, or of some nodes, says nothing of the whole site.
+// That a scope, or some nodes, pass says nothing of the whole site; that they fail, does.
 bool OfWholeSite(const Site& site, const RunHeader& header) {
   return header.scope.empty() &&
          std::all_of(site.cluster.nodes.begin(), site.cluster.nodes.end(), [&](const Node& node) {
@@ -51,6 +51,67 @@ bool OfWholeSite(const Site& site, const RunHeader& header) {
                   header.nodes.end();
          });
 }
+
+// What the runs, told from the oldest to the newest, leave of each gate.
+class Standing {
+ public:
+  explicit Standing(const Site& site) : site_(site) {}
+
+  void Take(const std::string& run, const RunHeader& header, GateResult result) {
+    const int gate = result.gate;
+    const bool good = result.level == Level::kPass || result.level == Level::kWarn;
+    if (!OfWholeSite(site_, header)) {
+      if (good) Acquit(gate, header.nodes);
+      if (result.level == Level::kFail)
+        parts_[gate].push_back({header.nodes, {run, std::move(result)}});
+      return;
+    }
+    for (const auto& [name, value] : result.components) components_[name] = value;
+    for (const auto& [name, value] : components_) result.components.try_emplace(name, value);
+    // A look leaves out what only a proof can answer: that it passes opens nothing, that it does
+    // not pass closes what an earlier run had proven.
+    if (!header.look_only || good) {
+      looked_.erase(gate);
+      parts_.erase(gate);
+    }
+    if (!header.look_only) {
+      proven_[gate] = {run, std::move(result)};
+    } else if (!good) {
+      looked_[gate] = {run, std::move(result)};
+    }
+  }
+
+  using Judged = std::pair<std::string, GateResult>;  // the run, and what it judged
+  // Null for a gate that was never judged.
+  const Judged* Of(int gate) const {
+    if (const auto part = parts_.find(gate); part != parts_.end() && !part->second.empty())
+      return &part->second.back().judged;
+    if (const auto look = looked_.find(gate); look != looked_.end()) return &look->second;
+    const auto proof = proven_.find(gate);
+    return proof == proven_.end() ? nullptr : &proof->second;
+  }
+  const std::map<std::string, std::string>& components() const { return components_; }
+
+ private:
+  struct Part {
+    std::vector<std::string> nodes;
+    Judged judged;
+  };
+
+  // The failure of some nodes stands until all of them were seen to pass.
+  void Acquit(int gate, const std::vector<std::string>& nodes) {
+    std::erase_if(parts_[gate], [&](const Part& part) {
+      return std::all_of(part.nodes.begin(), part.nodes.end(), [&](const std::string& node) {
+        return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+      });
+    });
+  }
+
+  const Site& site_;
+  std::map<int, Judged> proven_, looked_;
+  std::map<int, std::vector<Part>> parts_;
+  std::map<std::string, std::string> components_;
+};
 
 }  // namespace
 
@@ -62,49 +123,33 @@ Result<SiteStatus> StatusOf(const SiteContext& context) {
   TRY(const std::vector<Change> changes, ReadChanges(context.world.files, context.paths));
   TRY(const std::vector<std::string> names, ListRuns(context.world.files, context.paths));
 
-  std::map<int, std::pair<std::string, GateResult>> newest, looked;
-  std::map<std::string, std::string> components;
-  for (size_t i = 0; i < names.size(); ++i) {
-    auto run = ReadLedger(context.world.files, context.paths.Ledger(names[i]));
+  Standing standing(context.site());
+  for (const std::string& name : names) {
+    auto run = ReadLedger(context.world.files, context.paths.Ledger(name));
     if (!run.ok()) {
       if (run.error().code == Code::kNotFound) continue;
       return tl::unexpected(std::move(run.error()));
     }
     // The newest run that began: the one that `resume` would take up.
-    status.unfinished_run = run->closed ? "" : names[i];
-    if (!OfWholeSite(context.site(), run->header)) continue;
+    status.unfinished_run = run->closed ? "" : name;
     for (GateRecord& record : run->gates) {
       if (!record.result || !record.result->blocked_by.empty()) continue;
-      for (const auto& [name, value] : record.result->components) components[name] = value;
-      for (const auto& [name, value] : components)
-        record.result->components.try_emplace(name, value);
-      // A look leaves out what only a proof can answer: that it passes opens nothing, that it does
-      // not pass closes what an earlier run had proven.
-      if (!run->header.look_only) {
-        looked.erase(record.gate);
-        newest[record.gate] = {names[i], std::move(*record.result)};
-      } else if (record.result->level == Level::kPass || record.result->level == Level::kWarn) {
-        looked.erase(record.gate);
-      } else {
-        looked[record.gate] = {names[i], std::move(*record.result)};
-      }
+      standing.Take(name, run->header, std::move(*record.result));
     }
   }
 
-  for (auto& [gate, result] : looked) newest[gate] = std::move(result);
   std::map<int, bool> open;
   for (const GateInfo& info : context.catalogue->gates) {
     GateStatus gate;
     gate.gate = info.id;
     gate.name = info.name;
-    const auto found = newest.find(info.id);
-    if (found != newest.end()) {
-      const GateResult& result = found->second.second;
+    if (const Standing::Judged* judged = standing.Of(info.id)) {
+      const GateResult& result = judged->second;
       gate.level = result.level;
-      gate.run = found->second.first;
+      gate.run = judged->first;
       gate.judged_at = result.judged_at;
       gate.suspects = result.suspects;
-      gate.stale_because = StaleBecause(info, result, components, changes);
+      gate.stale_because = StaleBecause(info, result, standing.components(), changes);
       Count(result, gate);
     }
     for (const Waiver& waiver : status.waivers) {

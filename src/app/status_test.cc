@@ -151,6 +151,32 @@ TEST_F(StatusTest, RunOfSomeNodesDoesNotSpeakForTheSite) {
   EXPECT_THAT(Open(Now()), IsEmpty());
 }
 
+TEST_F(StatusTest, SomeNodesThatFailCloseTheGateUntilAllOfThemPass) {
+  Store("r-1", AllPassed());
+  Store("r-2", {Passed(3, {}, Level::kFail)}, true, "", {"node001"});
+  EXPECT_EQ(Now().gates[2].run, "r-2");
+  EXPECT_THAT(Open(Now()), ElementsAre(1, 2));
+  Store("r-3", {Passed(3)}, true, "", {"node000"});
+  EXPECT_THAT(Open(Now()), ElementsAre(1, 2));
+  Store("r-4", {Passed(3)}, true, "", {"node001"});
+  EXPECT_THAT(Open(Now()), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+  EXPECT_EQ(Now().gates[2].run, "r-1");
+}
+
+TEST_F(StatusTest, AScopeThatFailsClosesTheGateUntilTheSitePasses) {
+  Store("r-1", AllPassed());
+  Store("r-2", {Passed(6, {}, Level::kFail)}, true, "pair", {"node000", "node001"});
+  EXPECT_THAT(Open(Now()), ElementsAre(1, 2, 3, 4, 5));
+  Store("r-3", {Passed(6)});
+  EXPECT_THAT(Open(Now()), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+}
+
+TEST_F(StatusTest, SomeNodesThatCouldNotBeSeenLeaveTheStandingAsItWas) {
+  Store("r-1", AllPassed());
+  Store("r-2", {Passed(3, {}, Level::kUnknown)}, true, "", {"node001"});
+  EXPECT_EQ(Now().gates[2].run, "r-1");
+}
+
 TEST_F(StatusTest, BlockedGateOfALaterRunDoesNotHideWhatWasSeen) {
   Store("r-1", AllPassed());
   GateResult blocked;

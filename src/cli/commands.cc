@@ -145,6 +145,8 @@ constexpr std::array kCommands = {
     Command{"lab heal", "Lab", "Take faults out", LabHealFaults},
     Command{"lab faults", "Lab", "The faults there are, and those that are in", LabListFaults},
     Command{"lab exec", "Lab", "Run a command on a lab host", LabExecCommand},
+    Command{"lab job", "Lab", "A job with checkpoints, or those there are", LabPlayJob},
+    Command{"lab spoil", "Lab", "Acts on a node go wrong from now on", LabSpoilAct},
     Command{"lab exam", "Lab", "Every fault in turn: which gate notices, whom it names",
             LabRunExam},
     Command{"lab kubernetes up", "Lab", "A real API server on this machine, with played nodes",

@@ -253,6 +253,9 @@ TEST(Commands, JsonOfEveryVerbParsesAndCarriesItsKind) {
   json_of("lab inject link_down");
   json_of("lab faults");
   json_of("lab heal");
+  json_of("lab job j1 --on node000 --checkpoint-every 1m --since 5m");
+  json_of("lab spoil node000 reboot lie");
+  json_of("lab spoil node000 reboot none");
   json_of("version");
   json_of("runbook list");
   json_of("runbook show R6");
@@ -278,7 +281,7 @@ TEST(Commands, JsonOfEveryVerbParsesAndCarriesItsKind) {
         "capture",     "lab create",     "lab inject",      "lab heal",       "lab faults",
         "lab exam",    "version",        "runbook list",    "runbook show",   "runbook plan",
         "runbook run", "runbook status", "runbook journal", "runbook ticket", "runbook lint",
-        "node list",   "node cordon",    "alerts list"}) {
+        "node list",   "node cordon",    "alerts list",     "lab job",        "lab spoil"}) {
     EXPECT_GT(verbs[verb], 0) << verb << " was not asked";
   }
 }

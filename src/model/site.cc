@@ -67,7 +67,8 @@ std::set<std::string> Site::Features() const {
   for (const char* service : {"prometheus", "alertmanager", "exporter", "ufm"}) {
     if (endpoints.contains(service) && !endpoints.at(service).url.empty()) features.insert(service);
   }
-  if (lab || !inference.url.empty() || endpoints.contains("openai")) features.insert("inference");
+  if (lab || !inference.url.empty() || !inference.command.empty() || endpoints.contains("openai"))
+    features.insert("inference");
   if (features.contains("gpus") || !training.command.empty()) features.insert("training");
   if (features.contains("training") && (training.command.empty() || training.rank_reports))
     features.insert("training_reports");

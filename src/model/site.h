@@ -59,6 +59,7 @@ struct TrainingTarget {
   std::vector<std::string> command;  // what each rank runs; empty = Muster's own small job
   bool rank_reports = false;         // `command` prints the JSON lines of
                                      // measure/training/rank_report.h
+  std::string image;                 // kKubernetes: what the ranks run in; empty = pins.proof_image
 };
 // How the all-reduce of gate 6 is started on real hosts. A lab starts ranks of
 // its own.
@@ -67,10 +68,16 @@ struct CollectiveTarget {
   bool mpi = false;  // `program` was built with MPI=1: one mpirun on the first
                      // host starts every rank
   std::vector<std::string> mpirun = {"mpirun"};  // with what a site adds to it
+  std::vector<std::string> command;  // kKubernetes: what each rank runs, before the sweep's options
+  std::string image;                 // kKubernetes, as above
 };
 struct InferenceTarget {
   std::string url;  // base URL of the OpenAI-compatible endpoint; empty = the lab's own
   std::string model;
+  std::vector<std::string> command;  // kKubernetes: the server, started as a pod for the proof
+  std::string image;                 // kKubernetes, as above
+  int port = 8000, gpus = 1;         // of that server
+  Duration ready_within = std::chrono::minutes(15);
   double requests_per_s = 5;
   int requests = 60;
   Duration ttft_p99 = std::chrono::seconds(2), tpot_p99 = std::chrono::milliseconds(200);

@@ -69,6 +69,7 @@ std::string EncodeAlertRecord(const AlertRecord& record) {
       json["by"] = e.approved_by;
       break;
     case Type::kResolved:
+    case Type::kForgotten:
       break;
     case Type::kClosed:
       json["end"] = e.end;
@@ -79,7 +80,7 @@ std::string EncodeAlertRecord(const AlertRecord& record) {
 }
 
 Result<AlertRecord> DecodeAlertRecord(uint32_t type, std::string_view payload) {
-  if (type < 1 || type > static_cast<uint32_t>(Type::kClosed))
+  if (type < 1 || type > static_cast<uint32_t>(Type::kForgotten))
     return Fail(Code::kCorrupt, fmt::format("record type {} is not known", type));
   AlertRecord record;
   record.type = static_cast<Type>(type);
@@ -106,17 +107,38 @@ Result<AlertRecord> DecodeAlertRecord(uint32_t type, std::string_view payload) {
   return record;
 }
 
-const AlertEpisode* AlertBook::Find(std::string_view id) const {
+size_t AlertBook::NumberOf(std::string_view id) {
   const auto number = StartsWith(id, "a-") ? ParseInt(id.substr(2)) : Result<int64_t>(0);
-  if (!number.ok() || *number < 1 || static_cast<size_t>(*number) > episodes_.size())
-    return nullptr;
-  return &episodes_[static_cast<size_t>(*number) - 1];
+  return number.ok() && *number > 0 ? static_cast<size_t>(*number) : 0;
+}
+
+const AlertEpisode* AlertBook::Find(std::string_view id) const {
+  const size_t number = NumberOf(id);
+  if (number <= forgotten_ || number - forgotten_ > episodes_.size()) return nullptr;
+  return &episodes_[number - forgotten_ - 1];
+}
+
+size_t AlertBook::Forgettable(TimePoint now, TimePoint closed_before) const {
+  size_t count = 0;
+  for (const AlertEpisode& episode : episodes_) {
+    // Repeated, it would be stale: twice over, should the runbook's word be made longer.
+    const bool stale = now - episode.alert.starts_at > 2 * episode.stale_after;
+    if (episode.stage != Stage::kClosed || episode.closed_at >= closed_before || !stale) break;
+    ++count;
+  }
+  return count;
 }
 
 Status AlertBook::Apply(const AlertRecord& record) {
   const auto odd = [&](std::string_view what) {
     return Fail(Code::kCorrupt, fmt::format("{}: {}", Printable(record.episode.id), what));
   };
+  if (record.type == Type::kForgotten) {
+    if (forgotten_ != 0 || !episodes_.empty())
+      return odd("episodes are forgotten at the start only");
+    forgotten_ = NumberOf(record.episode.id);
+    return forgotten_ == 0 ? Status(odd("no episode is called so")) : Status();
+  }
   if (record.type == Type::kHeard) {
     if (record.episode.id != NextId()) return odd("an episode out of its turn");
     AlertEpisode episode = record.episode;

@@ -29,7 +29,14 @@ struct AlertEpisode {
 std::string_view ToString(AlertEpisode::Stage stage);
 
 // The numbers are in stored journals: never change one.
-enum class AlertRecordType : uint32_t { kHeard = 1, kPlanned, kApproved, kResolved, kClosed };
+enum class AlertRecordType : uint32_t {
+  kHeard = 1,
+  kPlanned,
+  kApproved,
+  kResolved,
+  kClosed,
+  kForgotten,  // first in a journal: the episodes up to `id` are left out
+};
 struct AlertRecord {
   AlertRecordType type = AlertRecordType::kHeard;
   AlertEpisode episode;  // kHeard: whole; of the others the fields that they set
@@ -57,7 +64,14 @@ class AlertBook {
   const std::vector<AlertEpisode>& episodes() const { return episodes_; }  // oldest first
   const AlertEpisode* Find(std::string_view id) const;
   size_t open() const { return open_; }
-  std::string NextId() const { return "a-" + std::to_string(episodes_.size() + 1); }
+  std::string NextId() const { return "a-" + std::to_string(forgotten_ + episodes_.size() + 1); }
+  // 7 of "a-7"; 0: no episode is called so.
+  static size_t NumberOf(std::string_view id);
+  // Episodes that came before the first of episodes().
+  size_t forgotten() const { return forgotten_; }
+  // How many of the oldest could be forgotten without another answer of Decide for any alert: they
+  // closed before `closed_before`, and what they were about is stale by its runbook's word.
+  size_t Forgettable(TimePoint now, TimePoint closed_before) const;
 
   // Nothing new comes of an alert that is resolved, older than its runbook's stale_after (counted
   // from when it began), begun in the future, a repetition, or of the same matter as one that is
@@ -68,7 +82,7 @@ class AlertBook {
   std::vector<AlertEpisode> episodes_;
   std::map<std::string, std::vector<size_t>, std::less<>> by_fingerprint_;
   std::vector<size_t> open_list_;
-  size_t open_ = 0;
+  size_t open_ = 0, forgotten_ = 0;
 };
 
 }  // namespace muster

@@ -145,6 +145,33 @@ Status AlertDesk::Close(const AlertEpisode& episode, std::string end, std::strin
   return Write(AlertRecordType::kClosed, std::move(fields));
 }
 
+Result<size_t> AlertDesk::Forget() {
+  const std::lock_guard lock(mutex_);
+  const TimePoint now = std::chrono::floor<std::chrono::milliseconds>(world_.clock.Now());
+  const size_t many = book_.Forgettable(now, now - kKeptFor);
+  if (many < kForgetFrom) return size_t{0};
+  const AlertPaths paths(paths_);
+  TRY(const journal::Contents contents, journal::Load(world_.files, paths.Journal()));
+  AlertRecord mark{AlertRecordType::kForgotten, {}, now};
+  mark.episode.id = book_.episodes()[many - 1].id;
+  AlertBook book;
+  TRY_VOID(book.Apply(mark));
+  std::vector<journal::Record> kept(1);
+  kept[0].type = static_cast<uint32_t>(mark.type);
+  kept[0].payload = EncodeAlertRecord(mark);
+  for (const journal::Record& stored : contents.records) {
+    TRY(const AlertRecord record, DecodeAlertRecord(stored.type, stored.payload));
+    if (AlertBook::NumberOf(record.episode.id) <= book.forgotten()) continue;
+    TRY_VOID(book.Apply(record));
+    kept.push_back(stored);
+  }
+  TRY_VOID(writer_->Replace(kept));
+  // The runs have their plans in their own journals.
+  for (size_t i = 0; i < many; ++i) (void)world_.files.Remove(paths.Plan(book_.episodes()[i].id));
+  book_ = std::move(book);
+  return many;
+}
+
 AlertBook AlertDesk::Snapshot() const {
   const std::lock_guard lock(mutex_);
   return book_;

@@ -57,6 +57,13 @@ class AlertDesk {
   Status Work(const std::string& id, Progress& progress);
 
   AlertBook Snapshot() const;
+  // Leaves out of the journal what closed more than kKeptFor ago, once kForgetFrom episodes can go:
+  // its work is then a small part of what wrote them. The journal of before is kept once, as
+  // journal.before. How many were left out.
+  Result<size_t> Forget();
+
+  static constexpr Duration kKeptFor = std::chrono::hours(24 * 30);
+  static constexpr size_t kForgetFrom = 500;
 
   static constexpr size_t kMostOpen = 1000;
 

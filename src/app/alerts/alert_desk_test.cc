@@ -275,5 +275,105 @@ TEST_P(AtEachBoundary, NothingIsLostAndNothingIsDoneTwice) {
 INSTANTIATE_TEST_SUITE_P(Alerts, AtEachBoundary, ::testing::Values(true, false),
                          [](const auto& of) { return of.param ? "Killed" : "Failing"; });
 
+// Alerts that came and went, one after another, each closed before the next.
+void ComeAndGo(DeskLab& lab, AlertDesk& desk, size_t many) {
+  SilentProgress silent;
+  for (size_t n = 0; n < many; ++n) {
+    lab.lab_start = lab.clock.Now();
+    const std::string fingerprint = fmt::format("{:016x}", n);
+    const auto heard = desk.Hear(lab.Body("firing", std::chrono::seconds(30), fingerprint));
+    ASSERT_TRUE(heard.ok() && heard->opened == 1) << n;
+    ASSERT_TRUE(desk.Hear(lab.Body("resolved", std::chrono::seconds(30), fingerprint)).ok());
+    ASSERT_TRUE(desk.Work(desk.Due()->front(), silent).has_value());
+  }
+}
+
+TEST(AlertDesk, WhatClosedLongAgoIsLeftOutAndTheNumbersGoOn) {
+  DeskLab lab(false);
+  auto desk = lab.Desk();
+  ASSERT_TRUE(desk.ok());
+  ComeAndGo(lab, **desk, AlertDesk::kForgetFrom);
+  EXPECT_EQ(*(*desk)->Forget(), 0u) << "they closed just now";
+  lab.clock.Advance(AlertDesk::kKeptFor + std::chrono::hours(1));
+  // One of today stays, as do its dealings.
+  lab.lab_start = lab.clock.Now();
+  ASSERT_EQ((*desk)->Hear(lab.Body())->opened, 1u);
+  const std::string path = AlertPaths(lab.paths()).Journal();
+  const size_t before = lab.files.Read(path)->size();
+  EXPECT_EQ(*(*desk)->Forget(), AlertDesk::kForgetFrom);
+  EXPECT_LT(lab.files.Read(path)->size(), before / 100);
+  EXPECT_EQ(lab.files.Read(path + ".before")->size(), before);
+  EXPECT_EQ(*(*desk)->Forget(), 0u);
+  const std::string last = fmt::format("a-{}", AlertDesk::kForgetFrom + 1);
+  for (int opened = 0; opened < 2; ++opened) {
+    const AlertBook book = (*desk)->Snapshot();
+    EXPECT_EQ(book.forgotten(), AlertDesk::kForgetFrom);
+    EXPECT_EQ(book.Find("a-1"), nullptr);
+    ASSERT_NE(book.Find(last), nullptr);
+    EXPECT_EQ(book.Find(last)->stage, opened == 0 ? Stage::kHeard : Stage::kPlanned);
+    EXPECT_EQ((*desk)->Hear(lab.Body())->duplicate, 1u);
+    ASSERT_TRUE(WorkAll(**desk).has_value());
+    desk->reset();
+    desk = lab.Desk();
+    ASSERT_TRUE(desk.ok()) << desk.error().ToString();
+  }
+  // One of those that are forgotten, delivered again, is stale and nothing comes of it.
+  lab.lab_start = lab.clock.Now() - AlertDesk::kKeptFor;
+  EXPECT_EQ((*desk)->Hear(lab.Body("firing", {}, fmt::format("{:016x}", 1)))->nothing, 1u);
+}
+
+TEST(AlertDesk, AnAlertThatIsOpenKeepsWhatCameAfterIt) {
+  DeskLab lab(false);
+  auto desk = lab.Desk();
+  ASSERT_TRUE(desk.ok());
+  ASSERT_EQ((*desk)
+                ->Hear(lab.Body("firing", std::chrono::seconds(30), "0123456789abcdef",
+                                R"(,"other":"x")"))
+                ->opened,
+            1u);
+  AlertBook book = (*desk)->Snapshot();
+  const TimePoint later = lab.clock.Now() + AlertDesk::kKeptFor * 2;
+  EXPECT_EQ(book.Forgettable(later, later), 0u);
+}
+
+TEST(AlertDesk, WhicheverCallFailsWhileForgettingNothingIsLost) {
+  DeskLab made(false);
+  {
+    auto desk = made.Desk();
+    ASSERT_TRUE(desk.ok());
+    ComeAndGo(made, **desk, AlertDesk::kForgetFrom);
+    made.lab_start = made.clock.Now() + AlertDesk::kKeptFor * 2;
+  }
+  const std::string path = AlertPaths(made.paths()).Journal();
+  const std::string whole = made.files.Read(path).value();
+  // The last calls are the removals of plans, one like another.
+  for (int call = 1;; call += call < 25 ? 1 : 199) {
+    SCOPED_TRACE(call);
+    DeskLab lab(false);
+    lab.files.Put(path, whole);
+    lab.clock.Advance(AlertDesk::kKeptFor * 2);
+    lab.lab_start = lab.clock.Now();
+    FaultPlan plan(FaultKind::kFail, call, true);
+    FaultyFiles dying(lab.files, plan);
+    bool heard = false;
+    {
+      auto desk = lab.Desk(dying);
+      if (desk.ok()) {
+        (void)(*desk)->Forget();
+        heard = (*desk)->Hear(lab.Body()).ok();
+      }
+    }
+    lab.files.Crash();
+    auto again = lab.Desk();
+    ASSERT_TRUE(again.ok()) << again.error().ToString();
+    const AlertBook book = (*again)->Snapshot();
+    EXPECT_TRUE(book.forgotten() == 0 || book.forgotten() == AlertDesk::kForgetFrom);
+    const size_t known = book.forgotten() + book.episodes().size();
+    EXPECT_GE(known, AlertDesk::kForgetFrom + (heard ? 1 : 0));
+    EXPECT_LE(known, AlertDesk::kForgetFrom + 1);
+    if (!plan.reached()) break;
+  }
+}
+
 }  // namespace
 }  // namespace muster::testing

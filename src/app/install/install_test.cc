@@ -32,7 +32,8 @@ TEST(InstallTable, OfTheCatalogueHasNoWildcardNoSecretsAndAReasonForEachVerb) {
       }
     }
   }
-  EXPECT_EQ(ids, (std::set<std::string>{"kubelet-reader", "observer", "scheduler", "submitter"}));
+  EXPECT_EQ(ids, (std::set<std::string>{"kubelet-reader", "kueue-admission", "observer", "prover",
+                                        "scheduler", "submitter", "volcano-jobs"}));
 }
 
 TEST(InstallTable, AWildcardHasItsPlace) {

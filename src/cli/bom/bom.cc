@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/bom.h"
+#include "cli/bom/record.h"
 #include "cli/live_line.h"
 #include "cli/output.h"
 #include "cli/site_option.h"
@@ -75,15 +76,9 @@ ExitCode BomRecordFile(const Invocation& invocation) {
     context.out << ToCycloneDx(*bom);
     return code;
   }
-  if (auto written = context.world.files.WriteAtomic(out, ToCycloneDx(*bom)); !written.ok())
-    return Complain(context, written.error());
-  Document doc;
-  doc.kind = "BomRecord";
-  *doc.json = {{"file", out},
-               {"serial", bom->serial},
-               {"origin", ToString(bom->origin)},
-               {"items", bom->items.size()},
-               {"unknown", unknown}};
+  auto recorded = WriteBomRecord(context, *bom, out, unknown);
+  if (!recorded.ok()) return Complain(context, recorded.error());
+  Document& doc = *recorded;
   doc.table =
       fmt::format("{} parts recorded in {} ({})\n", bom->items.size(), out, ToString(bom->origin));
   for (const BomItem& item : bom->items) {

@@ -5,6 +5,7 @@
 
 #include "app/bom_image.h"
 #include "cli/bom/bom.h"
+#include "cli/bom/record.h"
 #include "cli/output.h"
 
 namespace muster::cli {
@@ -26,15 +27,9 @@ ExitCode BomImageRoot(const Invocation& invocation) {
     context.out << ToCycloneDx(*bom);
     return ExitCode::kDone;
   }
-  if (auto written = context.world.files.WriteAtomic(out, ToCycloneDx(*bom)); !written.ok())
-    return Complain(context, written.error());
-  Document doc;
-  doc.kind = "BomRecord";
-  *doc.json = {{"file", out},
-               {"serial", bom->serial},
-               {"origin", ToString(bom->origin)},
-               {"items", bom->items.size()},
-               {"unknown", 0}};
+  auto recorded = WriteBomRecord(context, *bom, out, 0);
+  if (!recorded.ok()) return Complain(context, recorded.error());
+  Document& doc = *recorded;
   doc.table = fmt::format("{} parts recorded in {}\n", bom->items.size(), out);
   Emit(context, output, doc);
   return ExitCode::kDone;

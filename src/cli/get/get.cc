@@ -5,6 +5,7 @@
 
 #include "app/live.h"
 #include "base/strings.h"
+#include "cli/live_option.h"
 #include "cli/output.h"
 #include "cli/table.h"
 
@@ -33,7 +34,8 @@ void ShowGangs(const LiveCluster& cluster, bool lone, Document& doc) {
                                     {"pods", gang.pods},
                                     {"bound", gang.bound},
                                     {"nodes", gang.nodes},
-                                    {"why", gang.why}});
+                                    {"why", gang.why},
+                                    {"not_acted_on", gang.ignored}});
     table.Row({Printable(gang.name), gang.state, fmt::format("{}/{}", gang.bound, gang.pods),
                Printable(gang.queue), std::to_string(gang.priority), gang.dialect,
                gang.nodes.empty() ? Printable(gang.why) : WhereText(gang.nodes)});
@@ -94,10 +96,7 @@ ExitCode GetLive(const Invocation& invocation) {
   Args args("get",
             "Gangs, jobs, nodes and queues of a Kubernetes cluster, as the scheduler sees it");
   args.Positional("WHAT", what, "gangs, jobs (gangs and lone pods), nodes, queues");
-  args.Option("--kubeconfig", options.kubeconfig, "FILE", "Default: as kubectl finds it");
-  args.Option("--context", options.context, "NAME", "A context of it");
-  args.Option("--for", options.schedulers, "NAME",
-              "spec.schedulerName of the pods to look at (default: muster)");
+  AddLiveOptions(args, options);
   output.AddTo(args);
   args.Example("muster get gangs");
   args.Example("muster get nodes -o json");
@@ -116,6 +115,7 @@ ExitCode GetLive(const Invocation& invocation) {
     ShowNodes(**cluster, doc);
   } else if (what == "queues") {
     ShowQueues(**cluster, doc);
+    (*doc.json)["not_acted_on"] = (*cluster)->QueueNotes();
   } else {
     ShowGangs(**cluster, what == "jobs", doc);
   }
@@ -123,6 +123,10 @@ ExitCode GetLive(const Invocation& invocation) {
   (*doc.json)["troubles"] = (*cluster)->troubles();
   for (const std::string& trouble : (*cluster)->troubles())
     doc.table += "note: " + Printable(trouble) + "\n";
+  if (what == "queues") {
+    for (const std::string& note : (*cluster)->QueueNotes())
+      doc.table += "not acted on: " + Printable(note) + "\n";
+  }
   doc.cases = {{"get", what, Level::kPass, ""}};
   Emit(context, output, doc);
   return ExitCode::kDone;

@@ -15,6 +15,7 @@ namespace muster::cli {
 ExitCode LabKubernetesStart(const Invocation& invocation) {
   OutputOptions output;
   LabKubernetesOptions options;
+  std::string dns_delay;
   Args args("lab kubernetes up",
             "A real Kubernetes API server on this machine, with nodes that are played");
   args.Option("--dir", options.folder, "DIR", "Where its state goes");
@@ -24,6 +25,9 @@ ExitCode LabKubernetesStart(const Invocation& invocation) {
               "Of the kubelets: none, best-effort, restricted, single-numa-node");
   args.Flag("--run-commands", options.run_commands,
             "Pods annotated muster.dev/run: \"true\" run their command on this machine, as you");
+  args.Option(
+      "--dns-delay", dns_delay, "TIME",
+      "Until the name of such a pod behind a headless Service is published (default 500ms)");
   args.Option("--binaries", options.binaries, "DIR",
               "etcd, kube-apiserver, kube-controller-manager (default: where "
               "tests/kubernetes/build.sh puts them)");
@@ -32,6 +36,11 @@ ExitCode LabKubernetesStart(const Invocation& invocation) {
   if (auto stop = Begin(invocation, args)) return *stop;
   Context& context = invocation.context;
   options.self_binary = context.self_binary;
+  if (!dns_delay.empty()) {
+    const auto delay = ParseDuration(dns_delay).Context("--dns-delay");
+    if (!delay.ok()) return Complain(context, delay.error());
+    options.dns_delay = *delay;
+  }
   const auto up = LabKubernetesUp(context.world, options, [&](const std::string& text) {
     context.err << text << "\n" << std::flush;
   });

@@ -135,7 +135,7 @@ ExitCode LabListFaults(const Invocation& invocation) {
   } else {
     Table table({"FAULT", "ON", "GATE", ""});
     for (const LabFaultInfo& f : LabFaults()) {
-      table.Row({f.name, f.on, std::to_string(f.gate), f.what});
+      table.Row({f.name, f.on, f.gate == 0 ? "-" : std::to_string(f.gate), f.what});
       rows.push_back({{"fault", f.name},
                       {"on", f.on},
                       {"gate", f.gate},

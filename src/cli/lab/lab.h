@@ -1,4 +1,4 @@
-// muster lab: create, inject, heal, faults, exec, exam.
+// muster lab: create, inject, heal, faults, exec, job, spoil, exam.
 #pragma once
 
 #include "cli/commands.h"
@@ -11,5 +11,7 @@ ExitCode LabListFaults(const Invocation& invocation);
 ExitCode LabExecCommand(const Invocation& invocation);
 ExitCode LabKubernetesStart(const Invocation& invocation);
 ExitCode LabKubernetesEnd(const Invocation& invocation);
+ExitCode LabPlayJob(const Invocation& invocation);
+ExitCode LabSpoilAct(const Invocation& invocation);
 ExitCode LabRunExam(const Invocation& invocation);
 }  // namespace muster::cli

@@ -125,9 +125,10 @@ ExitCode RunbookResume(const Invocation& invocation) {
 
 ExitCode RunbookRollback(const Invocation& invocation) {
   RunArg a;
-  std::string reason;
+  std::string reason, by = invocation.context.user_at_host;
   Args args("runbook rollback", "Ask a run for the way back, and go it");
   a.AddTo(args, true);
+  args.Option("--by", by, "NAME", "Who asks for it (default: this login)");
   args.Required("--reason", reason, "TEXT", "Why");
   args.Example("muster runbook rollback r-20261121T201500 --reason 'wrong version'");
   if (auto stop = Begin(invocation, args)) return *stop;
@@ -136,8 +137,8 @@ ExitCode RunbookRollback(const Invocation& invocation) {
   if (!site.ok()) return Complain(context, site.error());
   const auto view = ViewRun(context.world.files, site->paths, a.run);
   if (!view.ok()) return Complain(context, view.error());
-  const Status asked = AskRun(context.world, site->paths, view->run,
-                              {RequestKind::kRollback, "", context.user_at_host, "", reason});
+  const Status asked =
+      AskRun(context.world, site->paths, view->run, {RequestKind::kRollback, "", by, "", reason});
   if (!asked.ok()) return Complain(context, asked.error());
   LiveLine progress(context);
   const auto outcome = ResumeRun(*site, view->run, OptionsOf(context, false, false), progress);

@@ -31,6 +31,20 @@ std::string StageOf(const TargetState& target, const Plan& plan) {
   return cursor < plan.runbook.steps.size() ? "at " + plan.runbook.steps[cursor].id : "at its end";
 }
 
+// What a person types who answers: the engine's text names the step or the check first.
+std::string WordFor(const std::string& run, std::string_view blocked) {
+  const auto words = SplitBlank(blocked);
+  const bool check = words.size() > 1 && words[0] == "check";
+  const std::string what(words.size() > 1 && (check || words[0] == "step") ? words[1] : "STEP");
+  const std::string yes =
+      check ? fmt::format("attest {} {} --by NAME --says yes --evidence TEXT", run, what)
+            : fmt::format("approve {} {} --by NAME", run, what);
+  return fmt::format(
+      "  yes: muster runbook {}, then muster runbook resume {}\n  no:  muster runbook rollback {} "
+      "--by NAME --reason TEXT\n",
+      yes, run, run);
+}
+
 std::string NextOf(const std::string& run, const TargetState& target, const std::string& node) {
   switch (target.end) {
     case End::kParked:
@@ -120,10 +134,7 @@ Document RunDocument(const Context& context, const std::string& run, const Plan&
                   plan.hash.substr(0, 16), plan.origin == Origin::kRehearsed ? "rehearsed" : "live",
                   table.ToString());
   if (!blocked.empty()) {
-    next += blocked + fmt::format(
-                          "\n  muster runbook approve {} STEP --by NAME, then muster runbook "
-                          "resume {}; or muster runbook rollback {}\n",
-                          run, run, run);
+    next += blocked + "\n" + WordFor(run, blocked);
   }
   if (!next.empty()) doc.table += "\n" + next;
   if (!state.closed && blocked.empty())

@@ -5,6 +5,7 @@
 #include "app/sched_ask.h"
 #include "app/sched_bench.h"
 #include "base/strings.h"
+#include "cli/at_option.h"
 #include "cli/output.h"
 #include "cli/sched/sched.h"
 #include "cli/table.h"
@@ -24,13 +25,14 @@ std::string TimeText(const std::optional<int64_t>& t) {
 
 ExitCode SchedWhatIf(const Invocation& invocation) {
   OutputOptions output;
-  std::string script, at;
+  std::string script;
+  AtOption at;
   std::vector<std::string> changes, about;
   Args args("sched whatif",
             "When would a waiting job start if something changed: a copy of the cluster takes the "
             "change and time runs on in both");
   args.Required("--script", script, "FILE", "A cluster script");
-  args.Option("--at", at, "T", "Virtual time in milliseconds (without it: the last event)");
+  at.AddTo(args);
   std::string change;
   args.Option("--change", change, "EVENT", "One change (the same as CHANGE)");
   args.Rest("CHANGE", changes,
@@ -44,16 +46,11 @@ ExitCode SchedWhatIf(const Invocation& invocation) {
   if (!change.empty()) changes.push_back(change);
   if (changes.empty())
     return Complain(context, Code::kInvalid, "what changes: give --change EVENT or CHANGE");
-  std::optional<int64_t> at_ms;
-  if (!at.empty()) {
-    const auto value = ParseInt(at);
-    if (!value.ok() || *value < 0)
-      return Complain(context, Code::kInvalid, "--at: expected milliseconds of virtual time");
-    at_ms = *value;
-  }
+  const auto at_ms = at.Milliseconds();
+  if (!at_ms.ok()) return Complain(context, at_ms.error());
   auto text = context.world.files.Read(script);
   if (!text.ok()) return Complain(context, std::move(text).error().Context("reading " + script));
-  auto result = AskWhatIfChanged(*text, changes, about, at_ms);
+  auto result = AskWhatIfChanged(*text, changes, about, *at_ms);
   if (!result.ok()) return Complain(context, std::move(result).error().Context(script));
   Document doc;
   doc.kind = "SchedWhatIf";

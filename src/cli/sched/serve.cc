@@ -28,6 +28,9 @@ ExitCode SchedServeCluster(const Invocation& invocation) {
               "muster.dev/leaf)");
   args.Option("--lease", lease, "NAMESPACE/NAME",
               "Of the leader's Lease (default: kube-system/muster-scheduler)");
+  args.Flag("--kueue", options.kueue,
+            "Let Kueue's Workloads, and Jobs that name a queue, in by quota, on a cluster without "
+            "Kueue's scheduler");
   args.Flag("--volcano-jobs", options.volcano_jobs,
             "Make the pods of Volcano Jobs too, on a cluster without Volcano's controllers");
   args.Flag("--once", options.once, "Place what can be placed now, then end");
@@ -61,9 +64,16 @@ ExitCode SchedServeCluster(const Invocation& invocation) {
                {"said", served->said},       {"gangs_placed", served->gangs_placed},
                {"evicted", served->evicted}, {"running", served->running},
                {"waiting", served->waiting}};
+  if (options.kueue) {
+    (*doc.json)["admitted"] = served->admitted;
+    (*doc.json)["preempted"] = served->preempted;
+  }
   doc.table = fmt::format("{} pods bound of {} gangs, {} gangs evicted; {} running, {} waiting\n",
                           served->bound, served->gangs_placed, served->evicted, served->running,
                           served->waiting);
+  if (options.kueue)
+    doc.table +=
+        fmt::format("{} admitted by quota, {} preempted\n", served->admitted, served->preempted);
   doc.cases = {{"sched", "serve", Level::kPass, ""}};
   Emit(context, output, doc);
   return ExitCode::kDone;

@@ -40,9 +40,11 @@ Json VerdictSchema() {
                 {"code", "subject", "verdict", "text", "origin"});
 }
 Json LiveList(std::initializer_list<std::pair<const char*, Json>> item) {
-  return Object(
-      {{"origin", kText}, {"items", ListOf(Object(item, {"name"}))}, {"troubles", ListOf(kText)}},
-      {"origin", "items"});
+  return Object({{"origin", kText},
+                 {"items", ListOf(Object(item, {"name"}))},
+                 {"troubles", ListOf(kText)},
+                 {"not_acted_on", ListOf(kText)}},
+                {"origin", "items"});
 }
 Json GateSchema() {
   return Object({{"id", kInteger},
@@ -241,7 +243,8 @@ std::vector<std::pair<std::string, Json>> Kinds() {
                            {"at_ms", kInteger},
                            {"state", kText},
                            {"because", ListOf(Json{{"type", "object"}})},
-                           {"would_start_if", ListOf(Json{{"type", "object"}})}},
+                           {"would_start_if", ListOf(Json{{"type", "object"}})},
+                           {"not_acted_on", kText}},
                           {"job", "state", "because", "would_start_if"})},
       {"SchedServed", Object({{"bound", kInteger},
                               {"conflicts", kInteger},
@@ -251,7 +254,9 @@ std::vector<std::pair<std::string, Json>> Kinds() {
                               {"gangs_placed", kInteger},
                               {"evicted", kInteger},
                               {"running", kInteger},
-                              {"waiting", kInteger}},
+                              {"waiting", kInteger},
+                              {"admitted", kInteger},
+                              {"preempted", kInteger}},
                              {"bound", "gangs_placed", "running", "waiting"})},
       {"GangList", LiveList({{"name", kText},
                              {"state", kText},
@@ -262,7 +267,8 @@ std::vector<std::pair<std::string, Json>> Kinds() {
                              {"pods", kInteger},
                              {"bound", kInteger},
                              {"nodes", ListOf(kText)},
-                             {"why", kText}})},
+                             {"why", kText},
+                             {"not_acted_on", kText}})},
       {"ClusterNodeList", LiveList({{"name", kText},
                                     {"state", kText},
                                     {"gpus", kInteger},
@@ -328,6 +334,16 @@ std::vector<std::pair<std::string, Json>> Kinds() {
       {"LabFaults", Object({{"faults", ListOf(Json{{"type", "object"}})}}, {"faults"})},
       {"LabFault", Object({{"fault", kText}, {"on", SubjectSchema()}}, {"fault", "on"})},
       {"LabHealed", Object({{"healed", kInteger}}, {"healed"})},
+      {"LabJobs", Object({{"jobs", ListOf(Object({{"job", kText},
+                                                  {"owner", kText},
+                                                  {"nodes", ListOf(kText)},
+                                                  {"attempt", kInteger},
+                                                  {"durable", kText},
+                                                  {"ended", kBool}},
+                                                 {"job", "nodes", "ended"}))}},
+                         {"jobs"})},
+      {"LabSpoiled",
+       Object({{"node", kText}, {"act", kText}, {"how", kText}}, {"node", "act", "how"})},
       {"NodeShapes",
        Object({{"classes", ListOf(Object({{"nodes", ListOf(kText)},
                                           {"resource", kText},

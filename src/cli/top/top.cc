@@ -8,6 +8,7 @@
 
 #include "app/sched_timeline.h"
 #include "base/strings.h"
+#include "cli/at_option.h"
 #include "cli/output.h"
 #include "cli/table.h"
 #include "sched/timeline/svg.h"
@@ -113,7 +114,8 @@ Document DescribeMoment(const timeline::Timeline& timeline, const timeline::Mome
 
 ExitCode Top(const Invocation& invocation) {
   OutputOptions output;
-  std::string script, decisions, at;
+  std::string script, decisions;
+  AtOption at;
   Args args(
       "top",
       "One moment of a cluster script and its decisions: GPUs in use, queues, waits, stranded "
@@ -121,20 +123,16 @@ ExitCode Top(const Invocation& invocation) {
   args.Required("--script", script, "FILE", "The cluster script");
   args.Option("--decisions", decisions, "FILE",
               "The decisions made on it (default: those of muster sched simulate)");
-  args.Option("--at", at, "MS", "Virtual time in milliseconds (the end)");
+  at.AddTo(args, "the end");
   output.AddTo(args);
   args.Example("muster top --script hour.jsonl --decisions decisions.jsonl --at 1800000");
   if (auto stop = Begin(invocation, args)) return *stop;
   Context& context = invocation.context;
   const auto timeline = LoadTimeline(context.world.files, script, decisions);
   if (!timeline.ok()) return Complain(context, timeline.error());
-  int64_t t = timeline->end;
-  if (!at.empty()) {
-    const auto number = ParseInt(at);
-    if (!number.ok() || *number < 0)
-      return Complain(context, Code::kInvalid, "--at: milliseconds from 0 were expected");
-    t = std::min(t, *number);
-  }
+  const auto at_ms = at.Milliseconds();
+  if (!at_ms.ok()) return Complain(context, at_ms.error());
+  const int64_t t = std::min(timeline->end, at_ms->value_or(timeline->end));
   Emit(context, output, DescribeMoment(*timeline, timeline::At(*timeline, t)));
   return ExitCode::kDone;
 }

@@ -5,6 +5,7 @@
 
 #include "app/live.h"
 #include "base/strings.h"
+#include "cli/live_option.h"
 #include "cli/output.h"
 
 namespace muster::cli {
@@ -15,10 +16,7 @@ ExitCode WhatIfLive(const Invocation& invocation) {
   std::string node;
   Args args("whatif", "What would become of the gangs if a node were drained now; nothing is done");
   args.Required("--drain", node, "NODE", "The node");
-  args.Option("--kubeconfig", options.kubeconfig, "FILE", "Default: as kubectl finds it");
-  args.Option("--context", options.context, "NAME", "A context of it");
-  args.Option("--for", options.schedulers, "NAME",
-              "spec.schedulerName of the pods to look at (default: muster)");
+  AddLiveOptions(args, options);
   output.AddTo(args);
   args.Example("muster whatif --drain node003");
   if (auto stop = Begin(invocation, args)) return *stop;

@@ -6,6 +6,8 @@
 #include "app/live.h"
 #include "app/sched_ask.h"
 #include "base/strings.h"
+#include "cli/at_option.h"
+#include "cli/live_option.h"
 #include "cli/output.h"
 #include "cli/table.h"
 
@@ -25,38 +27,54 @@ Result<SchedWhy> AskCluster(Context& context, const LiveOptions& live, const std
   return cluster->Why(job);
 }
 
+// Changes as a person reads them: many new nodes that are alike are one line.
+std::string WordsOfChanges(const nlohmann::ordered_json& changes) {
+  std::string words;
+  size_t nodes = 0;
+  nlohmann::ordered_json like;
+  for (const auto& change : changes) {
+    if (change.value("op", "") == "node.add") {
+      if (nodes++ == 0) like = change;
+    } else {
+      words += fmt::format("would start if: {}\n", Printable(change.dump()));
+    }
+  }
+  if (nodes == 0) return words;
+  std::string of;
+  if (like.contains("capacity")) {
+    for (const auto& [resource, amount] : like["capacity"].items())
+      of += fmt::format("{}{} {}", of.empty() ? "" : ", ", resource,
+                        amount.is_string() ? amount.get<std::string>() : amount.dump());
+  }
+  return words + fmt::format("would start if: {} more node{} of {}\n", nodes,
+                             nodes == 1 ? " were there," : "s were there, each", Printable(of));
+}
+
 }  // namespace
 
 ExitCode WhyPending(const Invocation& invocation) {
   OutputOptions output;
-  std::string job, script, at;
+  std::string job, script;
+  AtOption at;
   Args args("why",
             "Why a job waits: the constraint that binds it, and the smallest change that "
             "would start it");
   LiveOptions live;
   args.Positional("JOB", job, "The job; on a cluster, namespace/name");
   args.Option("--script", script, "FILE", "A cluster script (without it: the Kubernetes cluster)");
-  args.Option("--at", at, "T", "Virtual time in milliseconds (without it: the last event)");
-  args.Option("--kubeconfig", live.kubeconfig, "FILE", "Default: as kubectl finds it");
-  args.Option("--context", live.context, "NAME", "A context of it");
-  args.Option("--for", live.schedulers, "NAME",
-              "spec.schedulerName of the pods to look at (default: muster)");
+  at.AddTo(args);
+  AddLiveOptions(args, live);
   output.AddTo(args);
   args.Example("muster why train/ddp");
   args.Example("muster why j2 --script hour.jsonl --at 5000");
   if (auto stop = Begin(invocation, args)) return *stop;
   Context& context = invocation.context;
-  std::optional<int64_t> at_ms;
-  if (!at.empty()) {
-    const auto value = ParseInt(at);
-    if (!value.ok() || *value < 0)
-      return Complain(context, Code::kInvalid, "--at: expected milliseconds of virtual time");
-    at_ms = *value;
-  }
+  const auto at_ms = at.Milliseconds();
+  if (!at_ms.ok()) return Complain(context, at_ms.error());
   const bool on_cluster = script.empty();
-  if (on_cluster && at_ms)
+  if (on_cluster && *at_ms)
     return Complain(context, Code::kInvalid, "--at is for a --script: a cluster is asked as it is");
-  auto why = on_cluster ? AskCluster(context, live, job) : AskScript(context, script, job, at_ms);
+  auto why = on_cluster ? AskCluster(context, live, job) : AskScript(context, script, job, *at_ms);
   if (!why.ok()) return Complain(context, why.error());
   Document doc;
   doc.kind = "SchedWhy";
@@ -75,7 +93,12 @@ ExitCode WhyPending(const Invocation& invocation) {
                                        why->at_ms, table.ToString());
   for (const std::string& change : why->would_start_if) {
     json["would_start_if"].push_back(nlohmann::ordered_json::parse(change));
-    doc.table += "would start if: " + change + "\n";
+    if (!on_cluster) doc.table += "would start if: " + change + "\n";
+  }
+  if (on_cluster) doc.table += WordsOfChanges(json["would_start_if"]);
+  if (!why->ignored.empty()) {
+    json["not_acted_on"] = why->ignored;
+    doc.table += "not acted on: " + Printable(why->ignored) + "\n";
   }
   doc.cases = {{"why", job, Level::kPass, why->state}};
   Emit(context, output, doc);
