@@ -24,6 +24,8 @@ best_of "muster explain FAB-008" "$muster" explain FAB-008
 best_of "muster explain XID-79" "$muster" explain XID-79
 for nodes in 64 256 1024; do
   "$muster" lab create --spec "nodes=$nodes,gpus=8,rails=8" --out "$work/$nodes/site.yaml" >/dev/null
+  all=$("$muster" node list --site "$work/$nodes/site.yaml" -o json | python3 -c 'import json,sys; print(",".join(n["node"] for n in json.load(sys.stdin)["nodes"]))')
+  best_of "runbook plan R1 for $nodes nodes" "$muster" runbook plan R1 --site "$work/$nodes/site.yaml" --on "$all" --set driver=580.95.05 --set previous=570.211.01
   python3 - "$nodes" "$muster" check --site "$work/$nodes/site.yaml" -o short <<'PY'
 import resource, subprocess, sys, time
 began = time.monotonic()

@@ -89,28 +89,9 @@ while [ $# -gt 0 ]; do
   shift
 done
 C
-sed -i "s#\$STATE#$work#g" "$work/chassis.sh"; chmod +x "$work/chassis.sh"; echo 1 >"$work/power"; mkdir "$work/state"
-cat >"$work/lan.conf" <<C
-name "bmc1"
-set_working_mc 0x20
-startlan 1
-addr 127.0.0.1 9623
-priv_limit admin
-allowed_auths_callback none md2 md5 straight
-allowed_auths_user none md2 md5 straight
-allowed_auths_operator none md2 md5 straight
-allowed_auths_admin none md2 md5 straight
-guid a123456789abcdefa123456789abcdef
-endlan
-chassis_control "$work/chassis.sh"
-startnow false
-user 1 true "" "test" user 10 none md2 md5 straight
-user 2 true "ADMIN" "sim-secret" admin 10 none md2 md5 straight
-C
-printf '%s\n' 'mc_setbmc 0x20' 'mc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02 persist_sdr' 'sel_enable 0x20 1000 0x0a' \
-  'sensor_add 0x20 0 1 1 1' 'mc_enable 0x20' >"$work/bmc.emu"
-ipmi_sim -c "$work/lan.conf" -f "$work/bmc.emu" -s "$work/state" -d -n >"$work/sim.log" 2>&1 < <(sleep 600) & pids+=($!)
-for n in $(seq 60); do ss -Hulpn | grep -q 9623 && break; sleep 0.5; done
+sed -i "s#\$STATE#$work#g" "$work/chassis.sh"; chmod +x "$work/chassis.sh"; echo 1 >"$work/power"
+. "$top/tests/lib/ipmi_sim.sh"
+start_ipmi_sim "$work" "$work/chassis.sh"; pids+=("$ipmi_pid")
 export IPMI_SECRET=sim-secret
 bmc=(ipmi 127.0.0.1 9623 3 ADMIN env:IPMI_SECRET)
 facts "${bmc[@]}" look; check ipmi_power_is_read '^power on$'

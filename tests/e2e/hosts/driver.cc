@@ -6,6 +6,7 @@
 
 #include "backend/host/host_actuator.h"
 #include "backend/host/host_site.h"
+#include "backend/host/testing/played_hosts.h"
 #include "backend/testing/actuator_contract.h"
 #include "world/posix/posix_world.h"
 
@@ -14,42 +15,17 @@ namespace {
 
 std::string folder, first, second;
 
-Site TwoHosts() {
-  Site site;
-  site.kind = SiteKind::kHost;
-  site.ssh["config"] = "./ssh_config";
-  for (const std::string& name : {first, second}) {
-    Node node;
-    node.name = name;
-    node.gpus = {Gpu{}, Gpu{}};
-    node.gpus[1].index = 1;
-    site.cluster.nodes.push_back(node);
-  }
-  site.packages["driver"] = {"cuda-drivers-570={value}-1"};
-  return site;
-}
-
 TEST(HostsOverSshd, KeepTheContract) {
   PosixWorld posix;
-  const Site site = TwoHosts();
+  Site site = TwoNodes(first, second);
+  site.ssh["config"] = "./ssh_config";
   HostSite hosts(site, folder, posix.ports());
   HostActuator actuator(site, hosts);
   const TimePoint now = std::chrono::floor<std::chrono::milliseconds>(posix.ports().clock.Now());
   const muster::testing::ContractStage stage{actuator, first, second, now};
   muster::testing::KeepsTheLease(stage);
-  const auto none = [] {};
-  const auto probes = [&](ActKind kind, std::map<std::string, std::string> params = {}) {
-    muster::testing::ProbesWhatItDid(stage, kind, params, none);
-  };
-  probes(ActKind::kServiceStop, {{"unit", "nvidia-dcgm"}});
-  probes(ActKind::kServiceStart, {{"unit", "nvidia-dcgm"}});
-  probes(ActKind::kServiceRestart, {{"unit", "nvidia-dcgm"}});
-  probes(ActKind::kModuleLoad, {{"module", "nvidia-peermem"}});
-  probes(ActKind::kModuleReload, {{"module", "nvidia"}});
-  probes(ActKind::kGpuReset);
-  probes(ActKind::kFileWrite,
-         {{"path", folder + "/" + second + "/written"}, {"content", "a 'b' \"c\" $d `e`\n\\"}});
-  probes(ActKind::kReboot);
+  for (const ContractAct& act : ContractActs(folder + "/" + second + "/written"))
+    muster::testing::ProbesWhatItDid(stage, act.kind, act.params, [] {});
 }
 
 }  // namespace

@@ -161,29 +161,9 @@ while [ \$# -gt 0 ]; do
   shift
 done
 C
-chmod +x chassis.sh; echo 1 >power; mkdir -p sim
-cat >lan.conf <<C
-name "bmc1"
-set_working_mc 0x20
-startlan 1
-addr 127.0.0.1 9623
-priv_limit admin
-allowed_auths_callback none md2 md5 straight
-allowed_auths_user none md2 md5 straight
-allowed_auths_operator none md2 md5 straight
-allowed_auths_admin none md2 md5 straight
-guid a123456789abcdefa123456789abcdef
-endlan
-chassis_control "$work/chassis.sh"
-startnow false
-user 1 true "" "test" user 10 none md2 md5 straight
-user 2 true "ADMIN" "sim-secret" admin 10 none md2 md5 straight
-C
-printf '%s\n' 'mc_setbmc 0x20' 'mc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02 persist_sdr' 'sel_enable 0x20 1000 0x0a' \
-  'sensor_add 0x20 0 1 1 1' 'mc_enable 0x20' >bmc.emu
-mkfifo hold; exec 8<>hold  # ipmi_sim ends when its input does
-ipmi_sim -c lan.conf -f bmc.emu -s sim -d -n >sim.log 2>&1 <&8 & pids+=($!)
-waits sh -c 'ss -Hulpn | grep -q 9623'
+chmod +x chassis.sh; echo 1 >power
+. "$top/tests/lib/ipmi_sim.sh"
+start_ipmi_sim "$work" "$work/chassis.sh"; pids+=("$ipmi_pid")
 sushy=${MUSTER_SUSHY:-${XDG_CACHE_HOME:-$HOME/.cache}/muster/sushy/bin/sushy-emulator}
 redfish=
 if [ -x "$sushy" ]; then

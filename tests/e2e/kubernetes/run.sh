@@ -7,46 +7,11 @@ set -u
 top=$(cd "$(dirname "$0")/../../.." && pwd)
 build=${1:-${MUSTER_BUILD:-$top/build/dev}}
 driver=$build/src/kube/muster_kube_e2e
-bin=${MUSTER_KUBERNETES_BIN:-${XDG_CACHE_HOME:-$HOME/.cache}/muster/kubernetes/bin}
-passed=0 failed=0 skipped=0
-pass() { echo "PASS $1"; passed=$((passed + 1)); }
-fail() { echo "FAIL $1: $2"; failed=$((failed + 1)); }
-finish() { echo "$passed passed, $failed failed, $skipped skipped"; [ $failed -eq 0 ]; exit $?; }
-skip() {
-  if [ "${CI:-}" = true ]; then fail kubernetes "$1"; else echo "SKIP kubernetes: $1"; skipped=1; fi
-  finish
-}
-
-if [ "${MUSTER_ALONE:-}" != yes ]; then
-  have=yes
-  for name in etcd kube-apiserver kube-controller-manager kubectl; do [ -x "$bin/$name" ] || have=no; done
-  if [ $have = no ]; then
-    command -v go >/dev/null || skip "Go is not installed, and there is no control plane in $bin"
-    [ "${MUSTER_E2E_HEAVY:-}${CI:-}" != "" ] || skip "no control plane in $bin: build it with tests/kubernetes/build.sh"
-    "$top/tests/kubernetes/build.sh" etcd kube-apiserver kube-controller-manager kubectl >/dev/null || skip "tests/kubernetes/build.sh failed"
-  fi
-  [ -x "$driver" ] || { fail kubernetes "no $driver: build the dev preset"; finish; }
-  if unshare -n true 2>/dev/null; then
-    MUSTER_ALONE=yes exec unshare -n bash -c 'ip link set lo up && exec "$0" "$@"' "$0" "$@"
-  elif unshare -rn true 2>/dev/null; then
-    MUSTER_ALONE=yes exec unshare -rn bash -c 'ip link set lo up && exec "$0" "$@"' "$0" "$@"
-  fi
-  echo "no network namespace may be made here: on the host's loopback, then"
-fi
-
-work=$(mktemp -d "${TMPDIR:-/tmp}/muster-kubernetes.XXXXXX")
-state=$work/state
-export MUSTER_KUBERNETES_BIN=$bin
-pids=()
-stop() {
-  for pid in "${pids[@]}"; do kill -KILL "$pid" 2>/dev/null && wait "$pid" 2>/dev/null; done
-  "$top/tests/kubernetes/down.sh" "$state" --wipe
-  rm -rf "$work"
-}
-trap stop EXIT
-config=$("$top/tests/kubernetes/up.sh" "$state" 2>"$work/up.err") || { fail control_plane_comes_up "$(tail -3 "$work/up.err" | tr '\n' ';')"; finish; }
-pass control_plane_comes_up
-kc() { "$bin/kubectl" --kubeconfig="$config" "$@"; }
+. "$top/tests/lib/control_plane.sh"
+need_control_plane etcd kube-apiserver kube-controller-manager kubectl
+need_program "$driver"
+alone "$@"
+control_plane_up kubernetes
 kc create namespace e2e >/dev/null
 read -r port etcd_port <"$state/ports"
 

@@ -53,6 +53,7 @@ int Main(const std::vector<std::string>& args) {
   order.lease = {"muster",   args[3], "end to end", true, "", now, now + std::chrono::hours(1),
                  order.fence};
   order.timeout = std::chrono::minutes(1);
+  order.intended_at = now;
   const DidResult did = actuator.Do(order);
   fmt::print("did {} {}\n", ToString(did.did), did.detail);
   const ProbeResult probe = actuator.Probe(order);

@@ -1,34 +1,18 @@
 #!/bin/bash
 # Gate 4 on a cluster, against a real API server, controller manager and kube-scheduler (tests/kubernetes/build.sh). The operators' objects
-# are written here from their published definitions; no operator and no kubelet runs: this script reports for the pods, and a few lines of
-# it stand in for a gang scheduler where one has to say yes.
+# are written here from their published definitions; no operator and no kubelet runs: this script reports for the pods. kube-scheduler is the one
+# that goes pod by pod, Muster's own the one that places gangs.
 # Usage: run.sh [BUILD_FOLDER]. PASS, FAIL and SKIP lines; the last line counts. In a network namespace with a loopback alone.
 set -u
 top=$(cd "$(dirname "$0")/../../.." && pwd)
 build=${1:-${MUSTER_BUILD:-$top/build/dev}}
 muster=$build/muster
-bin=${MUSTER_KUBERNETES_BIN:-${XDG_CACHE_HOME:-$HOME/.cache}/muster/kubernetes/bin}
-passed=0 failed=0 skipped=0
-pass() { echo "PASS $1"; passed=$((passed + 1)); }
-fail() { echo "FAIL $1: $2"; failed=$((failed + 1)); }
-finish() { echo "$passed passed, $failed failed, $skipped skipped"; [ $failed -eq 0 ]; exit $?; }
-for name in etcd kube-apiserver kube-controller-manager kube-scheduler kubectl; do
-  [ -x "$bin/$name" ] && continue
-  if [ "${CI:-}" = true ]; then fail kubernetes "no $bin/$name"; else echo "SKIP kubernetes: no $bin/$name: tests/kubernetes/build.sh builds it"; skipped=1; fi
-  finish
-done
-[ -x "$muster" ] || { fail binary "no $muster: build muster with the dev preset"; finish; }
-if [ "${MUSTER_ALONE:-}" != yes ] && unshare -n true 2>/dev/null; then
-  MUSTER_ALONE=yes exec unshare -n bash -c 'ip link set lo up && exec "$0" "$@"' "$0" "$@"
-fi
-work=$(mktemp -d "${TMPDIR:-/tmp}/muster-gates.XXXXXX")
-export MUSTER_KUBERNETES_BIN=$bin COMPONENTS="etcd apiserver controller-manager scheduler"
-binder=
-cleanup() { [ -z "$binder" ] || kill "$binder" 2>/dev/null; "$top/tests/kubernetes/down.sh" "$work/state" --wipe; rm -rf "$work"; }
-trap cleanup EXIT
-config=$("$top/tests/kubernetes/up.sh" "$work/state" 2>"$work/up.err") || { fail control_plane_comes_up "$(tail -3 "$work/up.err")"; finish; }
-pass control_plane_comes_up
-kc() { "$bin/kubectl" --kubeconfig="$config" "$@"; }
+. "$top/tests/lib/control_plane.sh"
+need_control_plane etcd kube-apiserver kube-controller-manager kube-scheduler kubectl
+need_program "$muster"
+alone "$@"
+export COMPONENTS="etcd apiserver controller-manager scheduler"
+control_plane_up gates
 node() { # node NAME GPUS READY
   kc apply -f - >/dev/null <<N
 {apiVersion: v1, kind: Node, metadata: {name: $1, labels: {feature.node.kubernetes.io/pci-15b3.present: "true", network.nvidia.com/operator.mofed.wait: "false"}}}
@@ -140,18 +124,18 @@ reap() { # a kubelet's part: what is bound ends well, what is deleted goes
     done
   done
 }
-reap & binder=$!
+reap & pids=($!)
 verdicts bringup run --from 4 --to 4
 holds a_gang_that_fits_starts_whole STK-010
 verdict a_scheduler_that_goes_pod_by_pod_is_found_out STK-011 prod fail
 holds the_proofs_leave_nothing STK-012
 [ -z "$(left)" ] && pass nothing_with_the_label_is_there || fail nothing_with_the_label_is_there "$(left)"
-kill "$binder"; wait "$binder" 2>/dev/null; binder=
+kill "${pids[@]}"; wait "${pids[@]}" 2>/dev/null; pids=()
 
 # Muster's own scheduler: it binds what fits whole, and of what does not fit not one pod.
 sed -i 's/proof_scheduler: default-scheduler/proof_scheduler: muster/' "$work/site.yaml"
-"$muster" sched serve --kubernetes --kubeconfig "$config" >"$work/serve.log" 2>&1 & scheduler=$!
-reap & binder=$!
+"$muster" sched serve --kubernetes --kubeconfig "$config" >"$work/serve.log" 2>&1 & pids=($!)
+reap & pids+=($!)
 verdicts bringup run --from 4 --to 4
 holds a_gang_scheduler_places_what_fits STK-010
 holds and_not_one_pod_of_what_does_not STK-011
@@ -165,5 +149,5 @@ verdicts bringup run --from 4 --to 4
 [ "$code" = 6 ] && verdicts bringup resume
 holds the_next_run_proves_again STK-012
 [ -z "$(left)" ] && pass and_nothing_of_the_killed_one_is_left || fail and_nothing_of_the_killed_one_is_left "$(left)"
-kill "$binder" "$scheduler" 2>/dev/null; wait "$binder" "$scheduler" 2>/dev/null; binder= scheduler=
+kill "${pids[@]}" 2>/dev/null; wait "${pids[@]}" 2>/dev/null; pids=()
 finish

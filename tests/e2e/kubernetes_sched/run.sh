@@ -7,33 +7,12 @@ set -u
 top=$(cd "$(dirname "$0")/../../.." && pwd)
 build=${1:-${MUSTER_BUILD:-$top/build/dev}}
 muster=$build/muster
-bin=${MUSTER_KUBERNETES_BIN:-${XDG_CACHE_HOME:-$HOME/.cache}/muster/kubernetes/bin}
-passed=0 failed=0 skipped=0
-pass() { echo "PASS $1"; passed=$((passed + 1)); }
-fail() { echo "FAIL $1: $2"; failed=$((failed + 1)); }
-finish() { echo "$passed passed, $failed failed, $skipped skipped"; [ $failed -eq 0 ]; exit $?; }
-for name in etcd kube-apiserver kube-controller-manager kubectl; do
-  [ -x "$bin/$name" ] && continue
-  if [ "${CI:-}" = true ]; then
-    "$top/tests/kubernetes/build.sh" etcd kube-apiserver kube-controller-manager kubectl >/dev/null && continue
-    fail kubernetes_sched "no $bin/$name"
-  else
-    echo "SKIP kubernetes_sched: no $bin/$name: tests/kubernetes/build.sh builds it"; skipped=1
-  fi
-  finish
-done
-[ -x "$muster" ] || { fail muster "no $muster: build it"; finish; }
-if [ "${MUSTER_ALONE:-}" != yes ]; then
-  if unshare -n true 2>/dev/null; then
-    MUSTER_ALONE=yes exec unshare -n bash -c 'ip link set lo up && exec "$0" "$@"' "$0" "$@"
-  elif unshare -rn true 2>/dev/null; then
-    MUSTER_ALONE=yes exec unshare -rn bash -c 'ip link set lo up && exec "$0" "$@"' "$0" "$@"
-  fi
-fi
+. "$top/tests/lib/control_plane.sh"
+need_control_plane etcd kube-apiserver kube-controller-manager kubectl
+need_program "$muster"
+alone "$@"
 work=$(mktemp -d "${TMPDIR:-/tmp}/muster-kubernetes-sched.XXXXXX")
 lab=$work/lab
-export MUSTER_KUBERNETES_BIN=$bin
-pids=()
 stop() {
   for pid in "${pids[@]}"; do kill -KILL "$pid" 2>/dev/null && wait "$pid" 2>/dev/null; done
   "$muster" lab kubernetes down --dir "$lab" >/dev/null 2>&1

@@ -1,14 +1,12 @@
 #!/bin/bash
 # Gate 7 with a real PyTorch job: torchrun, gloo, CPU, two agents of two ranks. Usage: run.sh [BUILD_FOLDER]. Prints PASS, FAIL and
-# SKIP lines; exit 1 after a FAIL. PyPI's wheel of torch needs CUDA libraries to be imported; captures/rehearsed/torch/stubcuda.py
-# makes empty ones. The download (about 600 MB) is made once, into ~/.cache/muster, and only with MUSTER_E2E_HEAVY=1 or CI=true.
+# SKIP lines; exit 1 after a FAIL. Where torch comes from: tests/lib/torch.sh.
 set -u
 top=$(cd "$(dirname "$0")/../../.." && pwd)
 build=${1:-${MUSTER_BUILD:-$top/build/dev}}
 driver=$build/src/backend/lab/work/muster_training_e2e
-version=2.15.0
-venv=${MUSTER_TORCH_VENV:-${XDG_CACHE_HOME:-$HOME/.cache}/muster/torch-$version}
 work=$(mktemp -d "${TMPDIR:-/tmp}/muster-pytorch.XXXXXX")
+. "$top/tests/lib/torch.sh"
 pids=()
 stop() {
   for pid in "${pids[@]}"; do kill -KILL -- "-$pid" 2>/dev/null; done
@@ -26,31 +24,13 @@ check() { # check NAME WANTED: a line of facts that matches must be there
   fi
 }
 
-install() {
-  command -v gcc >/dev/null && command -v readelf >/dev/null || { echo "gcc and binutils are needed"; return 1; }
-  python3 -m venv "$venv.new" || return 1
-  timeout 600 "$venv.new/bin/pip" install -q --no-deps "torch==$version" || return 1
-  timeout 300 "$venv.new/bin/pip" install -q 'typing-extensions>=4.13' filelock sympy networkx jinja2 fsspec numpy || return 1
-  timeout 300 "$venv.new/bin/python" "$top/captures/rehearsed/torch/stubcuda.py" "$venv.new"/lib/python3*/site-packages/torch/lib || return 1
-  timeout 120 "$venv.new/bin/python" -c 'import torch, torch.distributed as d; assert d.is_gloo_available()' || return 1
-  mv "$venv.new" "$venv"
-}
-
 if [ ! -x "$driver" ]; then
   echo "FAIL pytorch: $driver is not built"
   exit 1
 fi
-if [ ! -x "$venv/bin/python" ]; then
-  if [ "${MUSTER_E2E_HEAVY:-}" != 1 ] && [ "${CI:-}" != true ]; then
-    echo "SKIP pytorch: torch is not in $venv; MUSTER_E2E_HEAVY=1 downloads it (600 MB)"
-    exit 0
-  fi
-  mkdir -p "$(dirname "$venv")"
-  rm -rf "$venv.new"
-  if ! install >"$work/install.log" 2>&1; then
-    echo "SKIP pytorch: torch $version cannot be had here: $(tail -1 "$work/install.log")"
-    exit 0
-  fi
+if ! why=$(have_torch); then
+  echo "SKIP pytorch: $why"
+  exit 0
 fi
 
 # torchrun SECONDS OUT: two agents with two ranks each; their exit codes in OUT/agentN.rc.
@@ -59,7 +39,7 @@ torchrun() {
   mkdir -p "$out"
   for node in 0 1; do
     # A group of its own, so that what torchrun starts ends with it.
-    OMP_NUM_THREADS=1 GLOO_SOCKET_IFNAME=lo NODE=node$node setsid --wait timeout -k 5 "$1" "$venv/bin/python" -m \
+    OMP_NUM_THREADS=1 GLOO_SOCKET_IFNAME=lo NODE=node$node setsid --wait timeout -k 5 "$1" "$torch_venv/bin/python" -m \
       torch.distributed.run --nnodes=2 --nproc-per-node=2 --node-rank=$node --master-addr=127.0.0.1 --master-port=$port \
       "$top/tests/e2e/pytorch/train.py" "$out" 40 >"$out/agent$node.log" 2>&1 &
     agents+=($!)

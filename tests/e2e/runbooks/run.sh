@@ -69,7 +69,12 @@ wide() {
   local book=$1 fault=$2 wants=$3; shift 3
   rm -rf "$work"/wide/.muster/runbooks/r-*
   "$muster" lab heal >/dev/null 2>&1
-  [ -z "$fault" ] || "$muster" lab inject "$fault" --on node000/gpu1 >/dev/null
+  case "$fault" in
+    "") ;;
+    endpoint_* | kv_*) "$muster" lab inject "$fault" >/dev/null || fail "inject $fault" ;;
+    straggler | kernel_*) "$muster" lab inject "$fault" --on node000 >/dev/null || fail "inject $fault" ;;
+    *) "$muster" lab inject "$fault" --on node000/gpu1 >/dev/null || fail "inject $fault" ;;
+  esac
   "$muster" runbook plan "$book" --on node000 "$@" --out wide.json >/dev/null 2>plan.err || { fail "plan $book: $(cat plan.err)"; return; }
   timeout 200 "$muster" runbook run wide.json --approve -o json >wide.out 2>wide.err
   local end
@@ -80,6 +85,79 @@ wide R10 "" done --set job=j1
 wide R11 xid_74 done
 wide R16 "" done --set job=j1
 wide R15 "" done
+wide R3 kernel_module_missing done --set kernel=6.8.0-87-generic --set previous_kernel=6.8.0-60-generic
+wide R12 pcie_width_degraded done
+wide R18 "" done --set job=j1
+wide R20 endpoint_slow done --set unit=vllm
+wide R21 kv_cache_pressure done --set unit=vllm --set file=/etc/default/vllm --set 'content=ARGS=--max-num-seqs 64' --set 'content_before=ARGS=--max-num-seqs 256'
+wide R18 straggler parked --set job=j1
+"$muster" lab heal >/dev/null 2>&1; "$muster" node return node000 >return.txt 2>&1 && pass "hands mend the straggler, a proof returns it" || fail "return: $(cat return.txt)"
+
+# A drain and the work in its way: the next durable checkpoint is waited for, then a person is asked.
+mkdir -p "$work/wide/runbooks"
+cat >"$work/wide/runbooks/s2.yaml" <<'YAML'
+id: S2
+slug: drain-first
+title: "Drain, restart, return"
+family: own
+on: node
+source: "the site"
+trigger: {kind: manual, means: "a person wants it"}
+steps:
+  - {id: cordon, act: cordon, timeout: 1m}
+  - {id: drain, act: drain, timeout: 8s, on_timeout: ask}
+  - {id: restart, act: service_restart, with: {unit: nvidia-dcgm}, timeout: 1m, irreversible: "a restart cannot be taken back"}
+  - {id: proof, act: observe, timeout: 5m, verify: [{criteria: [NOD-001, NOD-010]}]}
+  - {id: return, act: return, timeout: 1m}
+rollback: {how: stay, why: "nothing to take back"}
+blast: {waves: ["1"]}
+YAML
+job() { "$muster" lab job -o json | python3 -c '
+import json, sys
+print(next(("ended" if j["ended"] else "runs") for j in json.load(sys.stdin)["jobs"] if j["job"] == sys.argv[1]))' "$1"; }
+asked() { "$muster" runbook journal -o json | python3 -c 'import json, sys; print(sum(1 for r in json.load(sys.stdin)["records"] if r["type"] == "asked"))'; }
+drain() { # drain JOB [CHECKPOINT_EVERY]: plans and runs S2 with the job on node001
+  rm -rf "$work"/wide/.muster/runbooks/r-*
+  "$muster" lab job "$1" --on node001 ${2:+--checkpoint-every "$2"} >job.txt 2>&1 || fail "job $1: $(cat job.txt)"
+  "$muster" runbook plan S2 --on node001 --out drain.json >drain.txt 2>&1 || fail "plan S2: $(cat drain.txt)"
+  grep -q "$1" drain.txt || fail "the plan does not name $1: $(cat drain.txt)"
+  "$muster" runbook run drain.json --approve >drain.txt 2>&1
+}
+drain saves 5s; rc=$?
+[ $rc = 0 ] && [ "$(asked)" = 0 ] && [ "$(job saves)" = ended ] && pass "a checkpoint that becomes durable lets the drain go on" || fail "saves: $rc $(cat drain.txt)"
+drain never; rc=$?
+run=$(sed -n 's/^run \(r-[^ ]*\).*/\1/p' drain.txt | head -1)
+[ $rc = 6 ] && [ "$(job never)" = runs ] && grep -q "whether to force it" drain.txt && pass "without one a person is asked" || fail "never: $rc $(cat drain.txt)"
+"$muster" runbook approve "$run" drain --by 'A. Person' >drain.txt 2>&1 && "$muster" runbook resume "$run" >drain.txt 2>&1
+[ $? = 0 ] && [ "$(job never)" = ended ] && pass "a yes ends the work" || fail "yes: $(cat drain.txt)"
+drain stays; rc=$?
+run=$(sed -n 's/^run \(r-[^ ]*\).*/\1/p' drain.txt | head -1)
+grep -q "no:  muster runbook rollback $run" drain.txt || fail "nobody is told how to say no: $(cat drain.txt)"
+"$muster" runbook rollback "$run" --by 'A. Person' --reason 'a paper is due' >drain.txt 2>&1
+[ $rc = 6 ] && [ "$(job stays)" = runs ] && ! "$muster" node list | grep node001 | grep -q "held" && pass "a no leaves the work, and the node" || fail "no: $rc $(cat drain.txt)"
+
+# What cannot be mended: each rung fails its proof, the node is parked, and the ticket has what a vendor asks.
+rm -rf "$work"/wide/.muster/runbooks/r-*
+"$muster" lab inject remap_failed --on node002/gpu1 >/dev/null; "$muster" lab inject xid_64 --on node002/gpu1 >/dev/null
+"$muster" runbook plan R6 --on node002/gpu1 --out rma.json >/dev/null 2>plan.err || fail "plan R6: $(cat plan.err)"
+"$muster" runbook run rma.json --approve >rma.txt 2>&1; rc=$?
+[ $rc = 7 ] && "$muster" node list | grep node002 | grep -q parked && pass "what stays broken is parked, exit 7" || fail "rma: $rc $(tail -3 rma.txt)"
+"$muster" runbook ticket >ticket.md 2>&1
+missing=
+for field in gpu.serial gpu.uuid gpu.pci_bus_id 'Xid 64' 'ECC errors, volatile' 'ECC errors, aggregate' remapped_row_corr remapped_row_unc NOD-040 'intent reset' 'intent reboot' rehearsed; do
+  grep -qi -- "$field" ticket.md || missing="$missing '$field'"
+done
+[ -z "$missing" ] && pass "the RMA ticket has serial, UUID, address, Xids, ECC and remap counts, diagnostic and what was tried" || fail "the ticket has no$missing: $(head -c 800 ticket.md)"
+"$muster" lab heal >/dev/null 2>&1; "$muster" node return node002 >return.txt 2>&1 || fail "return: $(cat return.txt)"
+
+# A way back that fails: exit 8, the node is kept out, and the run says what was reached.
+rm -rf "$work"/wide/.muster/runbooks/r-*
+"$muster" lab spoil node002 packages break >/dev/null || fail "spoil"
+"$muster" runbook plan R1 --on node002 --set driver=580.95.05 --set previous=570.211.01 --out r1.json >/dev/null 2>plan.err || fail "plan R1: $(cat plan.err)"
+"$muster" runbook run r1.json --approve >r1.txt 2>&1; rc=$?
+[ $rc = 8 ] && grep -q "the way back failed" r1.txt && "$muster" node list | grep -q node002 && pass "a way back that fails stops for a person, exit 8" || fail "exit 8: $rc $(tail -5 r1.txt)"
+"$muster" lab spoil node002 packages none >/dev/null; "$muster" lab heal >/dev/null 2>&1
+"$muster" node return node002 >return.txt 2>&1 || fail "return: $(cat return.txt)"
 # A person's answer, a closed window and the leave to pass it, a runbook of the site's own in git.
 mkdir -p "$work/wide/runbooks"
 cat >"$work/wide/runbooks/s1.yaml" <<'YAML'

@@ -32,9 +32,9 @@ may() { # may VERB RESOURCE[/SUBRESOURCE] ROLE [FLAG]
   local sub=(); case $2 in */*) sub=(--subresource="${2#*/}");; esac
   kc auth can-i "$1" "${2%%/*}" "${sub[@]}" --as="system:serviceaccount:muster-system:muster-$3" ${4:-} 2>/dev/null
 }
-is the_scheduler_binds "$(may create pods/binding scheduler)" yes; is and_evicts "$(may create pods/eviction scheduler)" yes
+is the_scheduler_binds "$(may create pods/binding scheduler)" yes; is and_takes_whole_gangs_off "$(may delete pods scheduler)" yes
 is and_leads_in_its_own_namespace "$(may update leases scheduler --namespace=muster-system)" yes
-for no in "get secrets" "list secrets" "create pods" "delete pods" "patch nodes" "update nodes" "get nodes/proxy" "create pods/exec" "update leases" "create clusterroles" "impersonate users"; do
+for no in "get secrets" "list secrets" "create pods" "create pods/eviction" "patch pods" "patch nodes" "update nodes" "get nodes/proxy" "create pods/exec" "update leases" "create clusterroles" "impersonate users"; do
   # shellcheck disable=SC2086
   is "the_scheduler_may_not_$(echo $no | tr ' /' '__')" "$(may $no scheduler)" no
 done

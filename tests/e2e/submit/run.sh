@@ -6,26 +6,11 @@ set -u
 top=$(cd "$(dirname "$0")/../../.." && pwd)
 build=${1:-${MUSTER_BUILD:-$top/build/dev}}
 muster=$build/muster
-bin=${MUSTER_KUBERNETES_BIN:-${XDG_CACHE_HOME:-$HOME/.cache}/muster/kubernetes/bin}
-passed=0 failed=0 skipped=0
-pass() { echo "PASS $1"; passed=$((passed + 1)); }
-fail() { echo "FAIL $1: $2"; failed=$((failed + 1)); }
-finish() { echo "$passed passed, $failed failed, $skipped skipped"; [ $failed -eq 0 ]; exit $?; }
-for name in etcd kube-apiserver kube-controller-manager kubectl; do
-  [ -x "$bin/$name" ] && continue
-  if [ "${CI:-}" = true ]; then fail kubernetes "no $bin/$name"; else echo "SKIP kubernetes: no $bin/$name: tests/kubernetes/build.sh builds it"; skipped=1; fi
-  finish
-done
-[ -x "$muster" ] || { fail binary "no $muster: build muster with the dev preset"; finish; }
-if [ "${MUSTER_ALONE:-}" != yes ] && unshare -n true 2>/dev/null; then
-  MUSTER_ALONE=yes exec unshare -n bash -c 'ip link set lo up && exec "$0" "$@"' "$0" "$@"
-fi
-work=$(mktemp -d "${TMPDIR:-/tmp}/muster-submit.XXXXXX")
-export MUSTER_KUBERNETES_BIN=$bin
-trap '"$top/tests/kubernetes/down.sh" "$work/state" --wipe; rm -rf "$work"' EXIT
-config=$("$top/tests/kubernetes/up.sh" "$work/state" 2>"$work/up.err") || { fail control_plane_comes_up "$(tail -3 "$work/up.err")"; finish; }
-pass control_plane_comes_up
-kc() { "$bin/kubectl" --kubeconfig="$config" "$@"; }
+. "$top/tests/lib/control_plane.sh"
+need_control_plane etcd kube-apiserver kube-controller-manager kubectl
+need_program "$muster"
+alone "$@"
+control_plane_up submit
 kc create namespace train >/dev/null
 for n in $(seq 60); do kc -n train get serviceaccount default >/dev/null 2>&1 && break; sleep 0.5; done
 image=registry.example/llm@sha256:$(printf 'a%.0s' $(seq 64))

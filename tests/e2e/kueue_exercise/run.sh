@@ -1,0 +1,184 @@
+#!/bin/bash
+# The operator's Kueue exercise and the 2 x 8 Volcano smoke job, on a real API server, scheduled and admitted by `muster sched serve`:
+# a two-rank Indexed Job with real torchrun and gloo, a job of six workers of which no pod may start, Workloads made by others.
+# Usage: run.sh [BUILD_FOLDER]. PASS, FAIL and SKIP lines; the last line counts. The manifests are those of ../shared/manifests, with
+# the repairs of `muster lint --fix`, where that is there, and those beside this script. Kubelets and devices are played; Kueue's and
+# Volcano's kinds have open schemas. torch is had as tests/lib/torch.sh says.
+set -u
+top=$(cd "$(dirname "$0")/../../.." && pwd)
+here=$top/tests/e2e/kueue_exercise
+build=${1:-${MUSTER_BUILD:-$top/build/dev}}
+muster=$build/muster
+bin=${MUSTER_KUBERNETES_BIN:-${XDG_CACHE_HOME:-$HOME/.cache}/muster/kubernetes/bin}
+passed=0 failed=0 skipped=0
+pass() { echo "PASS $1"; passed=$((passed + 1)); }
+fail() { echo "FAIL $1: $2"; failed=$((failed + 1)); }
+skip() { echo "SKIP $1: $2"; skipped=$((skipped + 1)); }
+finish() { echo "$passed passed, $failed failed, $skipped skipped"; [ $failed -eq 0 ]; exit $?; }
+for name in etcd kube-apiserver kube-controller-manager kubectl; do
+  [ -x "$bin/$name" ] && continue
+  if [ "${CI:-}" = true ]; then
+    "$top/tests/kubernetes/build.sh" etcd kube-apiserver kube-controller-manager kubectl >/dev/null && continue
+    fail kueue_exercise "no $bin/$name"
+  else
+    skip kueue_exercise "no $bin/$name: tests/kubernetes/build.sh builds it"
+  fi
+  finish
+done
+[ -x "$muster" ] || { fail muster "no $muster: build it"; finish; }
+work=${MUSTER_EXERCISE_WORK:-$(mktemp -d "${TMPDIR:-/tmp}/muster-kueue.XXXXXX")}
+. "$top/tests/lib/torch.sh"
+. "$top/tests/lib/scheduler.sh"
+if [ "${MUSTER_ALONE:-}" != yes ]; then
+  have_torch >"$work/no_torch" && rm "$work/no_torch"  # while there may be a network
+  export MUSTER_EXERCISE_WORK=$work
+  if unshare -n true 2>/dev/null; then
+    MUSTER_ALONE=yes exec unshare -n bash -c 'ip link set lo up && exec "$0" "$@"' "$0" "$@"
+  elif unshare -rn true 2>/dev/null; then
+    MUSTER_ALONE=yes exec unshare -rn bash -c 'ip link set lo up && exec "$0" "$@"' "$0" "$@"
+  fi
+  skip kueue_exercise "no network namespace can be made here"; rm -rf "$work"; finish
+fi
+lab=$work/lab
+export MUSTER_KUBERNETES_BIN=$bin
+pids=()
+stop() {
+  for pid in "${pids[@]}"; do kill -KILL "$pid" 2>/dev/null && wait "$pid" 2>/dev/null; done
+  "$muster" lab kubernetes down --dir "$lab" >/dev/null 2>&1
+  rm -rf "$work"
+}
+trap stop EXIT
+
+# What the pods' images would bring: torchrun and python with torch.
+mkdir -p "$work/bin"
+printf '#!/bin/sh\nexec "%s/bin/python" -m torch.distributed.run "$@"\n' "$torch_venv" >"$work/bin/torchrun"
+printf '#!/bin/sh\nexec "%s/bin/python" "$@"\n' "$torch_venv" >"$work/bin/python"
+chmod +x "$work/bin/torchrun" "$work/bin/python"
+if PATH=$work/bin:$PATH OMP_NUM_THREADS=1 "$muster" lab kubernetes up --dir "$lab" --nodes 2 --run-commands >"$work/up" 2>"$work/up.err"; then
+  pass lab_comes_up
+else
+  fail lab_comes_up "$(tail -2 "$work/up.err" | tr '\n' ';')"; finish
+fi
+export KUBECONFIG=$lab/kubeconfig
+kc() { "$bin/kubectl" "$@"; }
+check() { # check NAME LOOKS COMMAND...
+  local name=$1 looks=$2; shift 2
+  if until_true "$looks" "$@"; then pass "$name"; else fail "$name" "$(kc get pods -A 2>&1 | tail -8 | tr '\n' ';') $(tail -n3 "$work/serve" | tr '\n' ';')"; fi
+}
+digest=registry.example/muster@sha256:$(printf '0%.0s' $(seq 64))
+if "$muster" install kubernetes --out "$work/install" --image "$digest" --foreign kueue --foreign volcano >"$work/installed" 2>&1 &&
+  kc create $(printf -- '-f %s ' "$work"/install/*customresourcedefinition*.yaml) >"$work/crds" 2>&1; then
+  pass the_kinds_are_installed
+else
+  fail the_kinds_are_installed "$(cat "$work/installed" "$work/crds" | tail -3 | tr '\n' ';') $(ls "$work/install" | tr '\n' ' ')"; finish
+fi
+kc wait --for=condition=Established crd --all --timeout=60s >/dev/null 2>&1
+kc create namespace ml >/dev/null
+until_true 50 kc -n ml get serviceaccount default >/dev/null 2>&1
+"$muster" sched serve --kubernetes --kueue --for default-scheduler,volcano --volcano-jobs -o json >"$work/served" 2>"$work/serve" &
+server=$!; pids+=($server)
+
+logs_of() { # logs_of JOB: of all pods that it has had
+  local uid
+  for uid in $(kc get pods -A -l "$1" -o jsonpath='{.items[*].metadata.uid}'); do cat "$lab/pods/$uid.log" 2>/dev/null; done
+}
+complete() { [ "$(kc get job "$1" -o jsonpath='{.status.succeeded}' 2>/dev/null)" = "$2" ]; }
+suspended() { [ "$(kc get job "$1" -o jsonpath='{.spec.suspend}' 2>/dev/null)" = "$2" ]; }
+told() { kc get events --field-selector="involvedObject.name=$1" -o jsonpath='{.items[*].message}' 2>/dev/null | grep -Eq "$2"; }
+no_pods() { [ "$(kc get pods -l "job-name=$1" -o name 2>/dev/null | wc -l)" -eq 0 ]; }
+
+exercise() { # exercise WHOSE PAIR LARGE: the jobs of $work/WHOSE.*.yaml; their queues are there
+  local whose=$1 pair=$2 large=$3
+  # Whatever pod of the large job there ever was, one watch sees it.
+  kc get pods -l "job-name=$large" --watch -o jsonpath='{.spec.nodeName}|{.status.startTime}|{.status.containerStatuses}{"\n"}' >"$work/$large.seen" 2>/dev/null &
+  local watch=$!; pids+=($watch)
+  kc create -f "$work/$whose.large.yaml" >/dev/null
+  if [ -e "$work/no_torch" ]; then
+    skip "${whose}_two_ranks_come_together" "$(cat "$work/no_torch")"
+  else
+    kc create -f "$work/$whose.pair.yaml" >/dev/null
+    check "${whose}_two_ranks_run_to_their_end" 600 complete "$pair" 2
+    logs_of "job-name=$pair" >"$work/$pair.log"
+    if [ "$(grep -c '^SUCCESS: Rank [01] of 2 initialized.$' "$work/$pair.log")" -eq 2 ] && grep -q 'Rank 0' "$work/$pair.log" && grep -q 'Rank 1' "$work/$pair.log"; then
+      pass "${whose}_both_ranks_say_so"
+    else
+      fail "${whose}_both_ranks_say_so" "$(tail -8 "$work/$pair.log" | tr '\n' ';')"
+    fi
+  fi
+  check "${whose}_six_workers_are_held" 100 suspended "$large" true
+  check "${whose}_no_pod_of_them_is_left" 100 no_pods "$large"
+  check "${whose}_their_job_is_told_why" 100 told "$large" 'LIMIT|QUOTA|SHAPE'
+  if ! kill -KILL $watch 2>/dev/null; then fail "${whose}_was_watched" "the watch ended early"; fi
+  wait $watch 2>/dev/null
+  if grep -vqx '||' "$work/$large.seen"; then fail "${whose}_not_one_of_them_started" "$(cat "$work/$large.seen" | tr '\n' ';')"; else pass "${whose}_not_one_of_them_started"; fi
+}
+smoke() { # smoke WHOSE FILE NAME
+  if [ -e "$work/no_torch" ]; then skip "$1_smoke_job" "$(cat "$work/no_torch")"; return; fi
+  sed -e "s,/workspace/smoke_train.py,$here/smoke.py," "$2" >"$work/$1.smoke.yaml"
+  grep -q 'muster.dev/run' "$work/$1.smoke.yaml" || sed -i -E 's,^( +)template:$,\1template:\n\1  metadata: {annotations: {muster.dev/run: "true"}},' "$work/$1.smoke.yaml"
+  kc create -f "$work/$1.smoke.yaml" >"$work/created" 2>&1
+  completed() { [ "$(kc -n ml get jobs.batch.volcano.sh "$1" -o jsonpath='{.status.state.phase}' 2>/dev/null)" = Completed ]; }
+  check "$1_smoke_job_runs_to_its_end" 900 completed "$3"
+  cat "$lab"/pods/*.log | grep -a "^SMOKE rank" | sort -u >"$work/ranks"
+  if [ "$(wc -l <"$work/ranks")" -eq 16 ]; then pass "$1_smoke_job_had_sixteen_ranks"; else fail "$1_smoke_job_had_sixteen_ranks" "$(wc -l <"$work/ranks"): $(logs_of "volcano.sh/job-name=$3" | tail -4 | tr '\n' ';')"; fi
+  kc -n ml delete jobs.batch.volcano.sh --all >/dev/null 2>&1; kc -n ml delete pods --all --wait=true >/dev/null 2>&1
+  rm -f "$lab"/pods/*.log
+}
+
+kc create -f "$here/queues.yaml" >/dev/null
+cp "$here/job.yaml" "$work/own.pair.yaml"; cp "$here/large.yaml" "$work/own.large.yaml"
+exercise own pair large
+smoke own "$here/smoke.yaml" two-by-eight
+shared=$top/../shared/manifests
+if [ -r "$shared/kueue-queues.yaml" ]; then
+  kc create -f "$shared/kueue-queues.yaml" -f "$shared/ddp-service.yaml" >/dev/null
+  for file in ddp-job ddp-too-large; do
+    cp "$shared/$file.yaml" "$work/$file.yaml"
+    "$muster" lint --fix --in-place "$work/$file.yaml" >"$work/repairs" 2>&1
+    kc patch --local -f "$work/$file.yaml" --type=json -o yaml -p '[{"op": "add", "path": "/spec/template/metadata", "value": {"annotations": {"muster.dev/run": "true"}}}]' >"$work/$file.run.yaml"
+  done
+  mv "$work/ddp-job.run.yaml" "$work/operators.pair.yaml"; mv "$work/ddp-too-large.run.yaml" "$work/operators.large.yaml"
+  exercise operators pytorch-ddp pytorch-ddp-too-large
+  smoke operators "$shared/gang-smoke.yaml" gang-smoke
+else
+  skip operators_manifests "$shared is not there"
+fi
+
+# ---- Workloads made by others: each is let in, or told why not, by writes to its status alone
+kc delete jobs --all --wait=true >/dev/null 2>&1
+workload() { # workload NAME PODS PRIORITY
+  cat <<W
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: Workload
+metadata: {name: $1, namespace: default}
+spec:
+  queueName: training
+  priority: $3
+  podSets: [{name: main, count: $2, template: {spec: {containers: [{name: c, image: none, resources: {requests: {cpu: "1"}}}]}}}]
+W
+}
+condition() { # condition WORKLOAD TYPE STATUS
+  [ "$(kc get workloads.kueue.x-k8s.io "$1" -o jsonpath="{.status.conditions[?(@.type=='$2')].status}" 2>/dev/null)" = "$3" ]
+}
+field() { [ "$(kc get workloads.kueue.x-k8s.io "$1" -o jsonpath="{$2}" 2>/dev/null)" = "$3" ]; }
+{ workload first 3 0; workload second 3 0; workload vast 9 0; } | kc create -f - >/dev/null
+check a_workload_is_admitted 100 condition first Admitted True
+if field first .status.admission.clusterQueue training && field first '.status.admission.podSetAssignments[0].flavors.cpu' any-node && field first '.status.admission.podSetAssignments[0].resourceUsage.cpu' 3; then
+  pass its_assignment_is_written
+else
+  fail its_assignment_is_written "$(kc get workloads.kueue.x-k8s.io first -o jsonpath='{.status}')"
+fi
+if condition second Admitted True; then fail what_does_not_fit_waits "second is admitted"; else pass what_does_not_fit_waits; fi
+check what_never_fits_is_told 100 condition vast QuotaReserved False
+workload urgent 4 100 | kc create -f - >/dev/null
+check the_urgent_one_takes_the_room 100 condition urgent Admitted True
+check the_other_is_evicted 100 condition first Evicted True
+kc patch workloads.kueue.x-k8s.io urgent --type=merge -p '{"spec": {"active": false}}' >/dev/null
+check a_deactivated_one_loses_its_quota 100 condition urgent QuotaReserved False
+check who_waited_is_let_in_again 100 condition first Admitted True
+kill -KILL $server; wait $server 2>/dev/null
+kc delete workloads.kueue.x-k8s.io first >/dev/null
+timeout 60 "$muster" sched serve --kubernetes --kueue --once --for default-scheduler >"$work/once" 2>"$work/serve"
+check after_a_kill_another_goes_on 50 condition second Admitted True
+finish
