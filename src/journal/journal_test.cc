@@ -367,6 +367,62 @@ TEST(JournalTest, RecordThatIsTooLargeIsRefused) {
   EXPECT_TRUE(opened.writer->Commit(1, "fits").ok());
 }
 
+std::vector<Record> Kept(const std::vector<std::string>& payloads) {
+  std::vector<Record> kept;
+  for (const std::string& payload : payloads) kept.push_back({0, 5, payload, 0});
+  return kept;
+}
+
+TEST(JournalTest, ReplacedItHoldsWhatWasGivenAndGoesOn) {
+  MemoryFiles files;
+  Opened opened = *Writer::Open(files, kPath);
+  for (const char* payload : {"one", "two", "three"})
+    ASSERT_TRUE(opened.writer->Commit(5, payload).ok());
+  const std::string before = *files.Read(kPath);
+  ASSERT_TRUE(opened.writer->Replace(Kept({"mark", "three"})).ok());
+  EXPECT_EQ(*opened.writer->Commit(5, "four"), 3u);
+  EXPECT_EQ(opened.writer->digest(), Verify(files, kPath)->digest);
+  EXPECT_EQ(Payloads(*Load(files, kPath)), (std::vector<std::string>{"mark", "three", "four"}));
+  EXPECT_EQ(*files.Read(std::string(kPath) + ".before"), before);
+  ASSERT_TRUE(opened.writer->Append(5, "pending").ok());
+  EXPECT_EQ(opened.writer->Replace(Kept({})).error().code, Code::kInvalid);
+}
+
+TEST(JournalTest, WhicheverCallFailsReplacingLeavesTheOldOrTheNew) {
+  const std::vector<std::string> old = {"one", "two", "three"}, anew = {"mark", "three"};
+  for (const FaultKind kind : {FaultKind::kFail, FaultKind::kHang, FaultKind::kLate}) {
+    for (const bool dies : {true, false}) {
+      for (int nth = 1;; ++nth) {
+        SCOPED_TRACE(fmt::format("call {}", nth));
+        MemoryFiles files;
+        files.Put(kPath, Journal(old));
+        FaultPlan plan(kind, nth, dies);
+        FaultyFiles faulty(files, plan);
+        std::vector<std::string> more;
+        {
+          auto opened = Writer::Open(faulty, kPath);
+          const bool replaced = opened.ok() && opened->writer->Replace(Kept(anew)).ok();
+          if (opened.ok() && opened->writer->Commit(5, "after").ok()) more.push_back("after");
+          if (replaced) {
+            EXPECT_EQ(Payloads(*Load(files, kPath))[0], "mark");
+          }
+        }
+        files.Crash();
+        const auto read = Load(files, kPath);
+        ASSERT_TRUE(read.ok()) << read.error().ToString();
+        std::vector<std::string> found = Payloads(*read);
+        const bool is_new = !found.empty() && found[0] == "mark";
+        std::vector<std::string> wanted = is_new ? anew : old;
+        wanted.insert(wanted.end(), more.begin(), more.end());
+        // What was not acknowledged may be there all the same.
+        if (more.empty() && !found.empty() && found.back() == "after") found.pop_back();
+        EXPECT_EQ(found, wanted);
+        if (!plan.reached()) break;
+      }
+    }
+  }
+}
+
 std::vector<std::string> AnyPayloads() {
   return *rc::gen::container<std::vector<std::string>>(
       rc::gen::container<std::string>(rc::gen::arbitrary<char>()));

@@ -48,19 +48,54 @@ Status Writer::CutTail(const Summary& summary) {
   return files_.Truncate(path_, summary.whole_bytes);
 }
 
+std::string Writer::Frame(Chain& chain, uint64_t sequence, uint32_t type,
+                          std::string_view payload) {
+  std::string frame =
+      EncodeFrameHeader({static_cast<uint32_t>(payload.size()), type, sequence, Crc32c(payload)});
+  chain.Add(frame, payload);
+  frame += payload;
+  frame += chain.digest();
+  return frame;
+}
+
+Status Writer::Replace(const std::vector<Record>& records) {
+  if (!broken_.empty()) return Fail(Code::kUnavailable, broken_);
+  if (!pending_.empty()) return Fail(Code::kInvalid, "records wait to be written");
+  Chain chain;
+  std::string bytes = FileHeader();
+  State state;
+  for (const Record& record : records) {
+    if (record.payload.size() > kMaxPayloadBytes)
+      return Fail(Code::kInvalid, "a record is too large");
+    bytes += Frame(chain, ++state.sequence, record.type, record.payload);
+  }
+  state.bytes = bytes.size();
+  state.digest = chain.value();
+  TRY(const std::string old, files_.Read(path_));
+  TRY_VOID(files_.WriteAtomic(path_ + ".before", old));
+  if (Status written = files_.WriteAtomic(path_, bytes); !written.ok()) {
+    const auto there = files_.Read(path_);
+    if (!there.ok() || *there != old)
+      broken_ = path_ + " was being written anew and that failed; open it anew";
+    return std::move(written).Context("writing " + path_);
+  }
+  // The handle is the old file's.
+  broken_ = path_ + " was written anew and could not be opened; open it anew";
+  TRY(file_, files_.OpenAppend(path_));
+  broken_.clear();
+  durable_ = ahead_ = state;
+  chain_.Set(state.digest);
+  return {};
+}
+
 Result<uint64_t> Writer::Append(uint32_t type, std::string_view payload) {
   if (payload.size() > kMaxPayloadBytes) {
     return Fail(Code::kInvalid, fmt::format("a record of {} bytes; at most {} fit", payload.size(),
                                             kMaxPayloadBytes));
   }
   if (!broken_.empty()) return Fail(Code::kUnavailable, broken_);
-  const std::string header = EncodeFrameHeader(
-      {static_cast<uint32_t>(payload.size()), type, ahead_.sequence + 1, Crc32c(payload)});
-  chain_.Add(header, payload);
+  pending_ += Frame(chain_, ahead_.sequence + 1, type, payload);
   ahead_.digest = chain_.value();
-  pending_ += header;
-  pending_ += payload;
-  pending_ += chain_.digest();
   ahead_.bytes += kFrameOverheadBytes + payload.size();
   return ++ahead_.sequence;
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "journal/frame.h"
@@ -51,6 +52,11 @@ class Writer {
   // After a failed fdatasync nobody knows what the disk holds, so the writer refuses everything
   // until the journal is opened anew.
   Status Sync(Need need = Need::kNormal);
+  // The journal anew, of these records alone (numbers and offsets are given afresh), in one atomic
+  // replacement: a crash leaves the old one or the new one. The file as it was is kept as `path` +
+  // ".before", instead of an older one. kInvalid while something is pending. On an error the old
+  // journal stands, unless the writer says of itself that it must be opened anew.
+  Status Replace(const std::vector<Record>& records);
   // Both at once.
   Result<uint64_t> Commit(uint32_t type, std::string_view payload, Need need = Need::kNormal);
 
@@ -71,6 +77,9 @@ class Writer {
   Status CutTail(const Summary& summary);
   Status Write(Need need);
   Status WriteOnce();
+  // The next frame of `chain`, which then stands behind it.
+  static std::string Frame(Chain& chain, uint64_t sequence, uint32_t type,
+                           std::string_view payload);
   bool MakeReserve();
   void DropPending();
   std::string ReservePath() const { return path_ + ".reserve"; }

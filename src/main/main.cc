@@ -56,7 +56,8 @@ void NoteInterrupt(int) {
   constexpr char kFirst[] =
       "\nmuster: stopping as soon as what runs now has ended; once more ends it at once\n";
   constexpr char kSecond[] =
-      "\nmuster: ended; `muster bringup resume` continues an interrupted run\n";
+      "\nmuster: ended; `muster bringup resume` continues an interrupted run; a submitted job goes "
+      "on\n";
   interrupts = interrupts + 1;
   if (interrupts == 1) {
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kFirst, sizeof kFirst - 1);

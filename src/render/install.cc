@@ -110,8 +110,11 @@ void PutRole(const InstallRequest& request, const InstallRole& role, RenderedJob
        {"metadata", meta},
        {"rules", Rules(role, false)}},
       into);
-  // Whoever submits is a person or a team's own account: that role is bound by an administrator.
-  if (role.id == "submitter") return;
+  // Whoever submits or proves is a person or a team's own account, and not every scheduler makes
+  // Volcano's pods: those roles are bound by an administrator.
+  if (role.id == "submitter" || role.id == "prover" || role.id == "volcano-jobs" ||
+      role.id == "kueue-admission")
+    return;
   Put({{"apiVersion", "v1"}, {"kind", "ServiceAccount"}, {"metadata", Meta(name, request.ns)}},
       into);
   if (role.id == "kubelet-reader") return;  // bound only where somebody decides so
@@ -132,7 +135,7 @@ Json Deployment(const InstallRequest& request) {
   Json container = {
       {"name", "scheduler"},
       {"image", request.image},
-      {"args", {"sched", "serve", "--kubernetes"}},
+      {"args", {"sched", "serve", "--kubernetes", "--lease", request.ns + "/muster-scheduler"}},
       {"securityContext",
        {{"allowPrivilegeEscalation", false},
         {"readOnlyRootFilesystem", true},

@@ -60,12 +60,14 @@ struct JobRequest {
   std::vector<std::string> networks;                     // attachments, "name" or "namespace/name"
   TopologyWish topology;                                 // required and preferred level
   std::vector<std::pair<std::string, std::string>> env;  // the NCCL profile, in order
+  std::string node_variable;     // in which a pod finds its node's name; empty = none
   std::string checkpoint_claim;  // a PersistentVolumeClaim; empty = the path is an object store's
   std::string checkpoint_path;   // "/checkpoints/llm", "s3://..."; empty = none
-  std::map<std::string, std::string> labels;  // for tracking; on the job and its pods
-  int max_retry = 3;                          // restarts of the whole gang
-  int64_t ttl_s = 86400;                      // the finished job is kept this long
-  std::optional<int64_t> limit_s;             // ended then; sbatch needs one
+  std::map<std::string, std::string> labels;       // for tracking; on the job and its pods
+  std::map<std::string, std::string> annotations;  // on its pods
+  int max_retry = 3;                               // restarts of the whole gang
+  int64_t ttl_s = 86400;                           // the finished job is kept this long
+  std::optional<int64_t> limit_s;                  // ended then; sbatch needs one
   int wait_s = 300;  // a rank waits this long for rank 0's name; 0 = it does not
   int port = 29500;  // of the rendezvous
 

@@ -49,6 +49,10 @@ Json EnvOf(const JobRequest& request, const Group& group) {
     }
     add("NNODES", std::to_string(group.pods));
   }
+  if (!request.node_variable.empty()) {
+    env.push_back({{"name", request.node_variable},
+                   {"valueFrom", {{"fieldRef", {{"fieldPath", "spec.nodeName"}}}}}});
+  }
   if (!request.checkpoint_path.empty()) add("CHECKPOINT_DIR", request.checkpoint_path);
   if (group.gpus > 0) {
     for (const auto& [name, value] : request.env) add(name, value);
@@ -145,6 +149,7 @@ Json PodTemplate(const JobRequest& request, const Group& group, const PodPlace& 
   Json metadata = {{"labels", LabelsOf(request)}};
   MarkGang(request, group, metadata["labels"]);
   Json annotations = Json::object();
+  for (const auto& [key, value] : request.annotations) annotations[key] = value;
   if (group.gpus > 0 && !request.networks.empty())
     annotations["k8s.v1.cni.cncf.io/networks"] = Join(request.networks, ",");
   if (request.dialect != Dialect::kVolcano) {
