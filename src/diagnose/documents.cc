@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/strings.h"
+#include "diagnose/bandwidth.h"
 #include "diagnose/hang.h"
 #include "diagnose/section.h"
 #include "probes/dcgm/diag_document.h"
@@ -152,6 +153,30 @@ void ReadKubeObject(const Section& s, const Json& object, FactStore& facts, int 
                      s.Where(name), fmt::format("pod {}: {}", name, Text(*status, "phase"))));
 }
 
+// ---- nvbandwidth -j ----
+
+void ReadBandwidth(const Section& s, const Json& root, FactStore& facts) {
+  const auto tests = root.find("testcases");
+  if (!root.is_object() || tests == root.end() || !tests->is_array())
+    return AddDamage(s, facts, "nvbandwidth holds no test");
+  for (const Json& test : *tests) {
+    if (!test.is_object()) continue;
+    const std::string name = Text(test, "name"), status = Text(test, "status");
+    if (status == "Error" || status == "Running")
+      facts.Add(s.Make("bandwidth.failed", {{"test", name}, {"what", Text(test, "error")}},
+                       s.Where(name), fmt::format("{}: {} {}", name, status, Text(test, "error"))));
+    const auto rows = test.find("bandwidth_matrix");
+    if (rows == test.end() || !rows->is_array()) continue;
+    BandwidthMatrix matrix{name, Contains(Text(test, "bandwidth_description"), "CPU(row)"), {}};
+    for (const Json& row : *rows) {
+      auto& values = matrix.rows.emplace_back();
+      for (const Json& cell : row)
+        values.push_back(cell.is_string() ? ParseDouble(cell.get<std::string>()).value_or(-1) : -1);
+    }
+    if (Contains(Text(test, "bandwidth_description"), "bandwidth")) JudgeMatrix(s, matrix, facts);
+  }
+}
+
 }  // namespace
 
 bool ReadJsonDocument(const Section& s, FactStore& facts, HangTable& hang) {
@@ -171,6 +196,10 @@ bool ReadJsonDocument(const Section& s, FactStore& facts, HangTable& hang) {
   if (!root.is_object()) return false;
   if (root.contains("entries") && root["entries"].is_array()) {
     ReadDump(s, root, hang);
+    return true;
+  }
+  if (const auto bandwidth = root.find("nvbandwidth"); bandwidth != root.end()) {
+    ReadBandwidth(s, *bandwidth, facts);
     return true;
   }
   if (root.contains("@odata.id") || root.contains("@odata.type")) {

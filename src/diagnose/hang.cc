@@ -210,6 +210,33 @@ void HangTable::SlowRank(FactStore& facts) const {
                   worst, complete));
 }
 
+// A rank's time-out is of the oldest collective that it could not finish: it has entered that one,
+// and whoever is further has left it. Where the two differ in kind, the lines may be of two process
+// groups, whose numbers do not compare.
+void HangTable::Apart(FactStore& facts, const std::map<int, Timeout>& by_rank, int64_t least,
+                      int64_t most) {
+  std::vector<int> behind, ahead;
+  for (const auto& [rank, t] : by_rank) {
+    if (t.sequence == least) behind.push_back(rank);
+    if (t.sequence == most) ahead.push_back(rank);
+  }
+  const Timeout& last = by_rank.at(behind.front());
+  const Timeout& first = by_rank.at(ahead.front());
+  const std::string number = std::to_string(least);
+  if (last.op == first.op)
+    return Say(facts, "hang.behind",
+               {{"rank", Names(behind)}, {"stuck_op", last.op}, {"stuck_sequence", number}},
+               last.at, last.text);
+  Say(facts, "hang.apart",
+      {{"rank", Names(behind)},
+       {"op", last.op},
+       {"sequence", number},
+       {"ahead", Names(ahead)},
+       {"ahead_op", first.op},
+       {"ahead_sequence", std::to_string(most)}},
+      last.at, last.text);
+}
+
 void HangTable::FromWatchdogs(FactStore& facts, std::optional<int> world) const {
   for (const auto& [group, by_rank] : timeouts_) {
     // Differing collectives at one sequence number.
@@ -236,13 +263,7 @@ void HangTable::FromWatchdogs(FactStore& facts, std::optional<int> world) const 
     }
     if (said) continue;
     if (least >= 0 && least < most) {
-      std::vector<int> behind;
-      for (const auto& [rank, t] : by_rank)
-        if (t.sequence == least) behind.push_back(rank);
-      const Timeout& t = by_rank.at(behind.front());
-      Say(facts, "hang.behind",
-          {{"rank", Names(behind)}, {"op", t.op}, {"sequence", std::to_string(least)}}, t.at,
-          t.text);
+      Apart(facts, by_rank, least, most);
       continue;
     }
     const auto progress = progress_.find(group);

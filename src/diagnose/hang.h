@@ -43,8 +43,9 @@ class HangTable {
                    const Fact& line);
   bool empty() const { return dumps_.empty() && timeouts_.empty() && progress_.empty(); }
 
-  // "hang.behind" (rank, sequence, op), "hang.mismatch", "hang.silent", "hang.all_entered",
-  // "hang.slow_rank": what the table says. `world` is the number of ranks where a log says it.
+  // "hang.behind" (rank, sequence, op), "hang.apart", "hang.mismatch", "hang.silent",
+  // "hang.all_entered", "hang.slow_rank": what the table says. `world` is the number of ranks where
+  // a log says it.
   void AddFacts(FactStore& facts, std::optional<int> world) const;
 
  private:
@@ -62,6 +63,8 @@ class HangTable {
   void FromDumps(FactStore& facts) const;
   void FromWatchdogs(FactStore& facts, std::optional<int> world) const;
   void SlowRank(FactStore& facts) const;
+  static void Apart(FactStore& facts, const std::map<int, Timeout>& by_rank, int64_t least,
+                    int64_t most);
   std::map<int, RankDump> dumps_;
   std::map<std::string, std::map<int, Timeout>> timeouts_;   // group -> rank
   std::map<std::string, std::map<int, Progress>> progress_;  // group -> rank

@@ -145,7 +145,8 @@ std::shared_ptr<const ReaderPlan> MakeReaderPlan(const std::vector<SignLine>& li
   };
   for (size_t i = 0; i < lines.size(); ++i) add(lines[i].pattern.anchor(), Owner::kPattern, i);
   for (const auto list :
-       {FabricSections(), GpuSections(), PciSections(), SchedulerSections(), MeasureSections()})
+       {FabricSections(), GpuSections(), PciSections(), SchedulerSections(), MeasureSections(),
+        BandwidthSections(), TopologySections(), BmcSections()})
     for (const SectionKind& known : list) {
       add(known.anchor, Owner::kSection, plan->kinds.size());
       plan->kinds.push_back(&known);

@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "diagnose/decode.h"
 #include "diagnose/document_lines.h"
+#include "diagnose/json_line.h"
 #include "diagnose/kernel_lines.h"
 #include "diagnose/last_line.h"
 #include "diagnose/line_damage.h"
@@ -234,6 +235,16 @@ void Reader::State::Line(std::string_view line) {
   if (has_escape && std::memchr(line.data(), '\x1b', line.size()) != nullptr) {
     plain = train_log::StripAnsi(line);
     line = plain;
+  }
+  if (line.starts_with("{\"") && !document.open()) {
+    if (std::string said; UnwrapJsonLine(line, said)) {
+      Know("log in JSON lines", 1, false);
+      for (const std::string_view piece : Split(said, '\n')) {
+        --number;  // all of one line
+        Line(piece);
+      }
+      return;
+    }
   }
   if (evidence.job.Take(line, file, number)) {
     if (!known_here || (number & 0xfff) == 0) Know("NCCL log");

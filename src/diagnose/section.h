@@ -40,6 +40,9 @@ std::span<const SectionKind> GpuSections();        // nvidia-smi in its forms, d
 std::span<const SectionKind> PciSections();        // lspci
 std::span<const SectionKind> SchedulerSections();  // kubectl tables, scontrol, sinfo, squeue
 std::span<const SectionKind> MeasureSections();    // nccl-tests, Prometheus text
+std::span<const SectionKind> BandwidthSections();  // nvbandwidth, rows of nccl-tests by themselves
+std::span<const SectionKind> TopologySections();   // ibnetdiscover
+std::span<const SectionKind> BmcSections();        // records of sensors
 
 // Documents in JSON (any tool's) and in XML (nvidia-smi -q -x). False when the text is no such
 // document; a document that is cut says so as "damage".
