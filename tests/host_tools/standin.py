@@ -130,11 +130,14 @@ elif tool == "apt-get":
         if version not in state["mirror"].get(name, []):
             end(100, "E: Version '%s' for '%s' was not found" % (version, name))
         state["packages"][name] = version
+elif tool == "apt-mark":
+    held = set(state.get("held", []))
+    state["held"] = sorted(held | set(args[1:]) if args[0] == "hold" else held - set(args[1:]))
 elif tool == "dpkg-query":
     code = 0
     for name in args[2:]:
         if name in state["packages"]:
-            print("%s=%s=ii " % (name, state["packages"][name]))
+            print("%s=%s=%si " % (name, state["packages"][name], "h" if name in state.get("held", []) else "i"))
         else:
             code = 1
     end(code)

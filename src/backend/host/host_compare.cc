@@ -69,6 +69,8 @@ ProbeResult CompareReset(const Fingerprint& before, const std::optional<Fingerpr
 
 ProbeResult ComparePackages(const Action& action, const Fingerprint& before, const Fingerprint& now,
                             std::string_view boot_id_now) {
+  if (!At(now, "dpkg").empty())
+    return {Happened::kUnknown, "dpkg is at work on the host; there is " + At(now, "versions")};
   // Which versions were wanted stands in the intent.
   const std::string wanted = At(before, "wanted"), is = ";" + At(now, "versions");
   std::vector<std::string> missing;

@@ -48,7 +48,12 @@ std::vector<Words> QuestionsOf(const Action& action, const PackageNames& package
     const auto pins = PinsOf(action, packages, "");
     if (!pins.ok() || pins->empty()) return {};
     for (const std::string& pin : *pins) words.push_back(NameOf(pin));
-    return {words, {"cat", "/sys/module/nvidia/version"}};
+    // Ansible, or the host's own upgrade, may be in the middle of it: dpkg's lock is in
+    // /proc/locks.
+    return {words,
+            {"cat", "/sys/module/nvidia/version"},
+            {"/bin/sh", "-c",
+             "i=$(stat -c %i /var/lib/dpkg/lock-frontend) && grep -q \":$i \" /proc/locks"}};
   }
   if (action.kind == K::kCommand) {
     Words words;
@@ -177,11 +182,13 @@ Result<Fingerprint> Understand(const Action& action, const Node& node,
     Fingerprint print{{"versions", ""}};
     for (const std::string_view line : Lines(first.out)) {
       const auto cells = Split(line, '=');
-      if (cells.size() != 3 || !StartsWith(cells[2], "ii")) continue;
+      // What is wanted (i: to be installed, h: held), then what is so (i: installed).
+      if (cells.size() != 3 || cells[2].size() < 2 || cells[2][1] != 'i') continue;
       print["versions"] += fmt::format("{}={};", cells[0], cells[1]);
     }
     if (answers.size() > 1 && answers[1].exit_code == 0)
       print["driver"] = std::string(Trim(answers[1].out));
+    if (answers.size() > 2 && answers[2].exit_code == 0) print["dpkg"] = "at work";
     return print;
   }
   // A site's own command: 0 yes, 1 no, all else is not known.
