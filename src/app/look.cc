@@ -7,6 +7,7 @@
 
 #include "app/bringup.h"
 #include "app/derive.h"
+#include "app/look_for_facts.h"
 #include "base/strings.h"
 #include "catalogue/expectation.h"
 
@@ -57,6 +58,22 @@ Evidence LookAtGate(SiteContext& context, int gate, const std::vector<std::strin
   evidence.derived.insert(evidence.derived.end(), std::make_move_iterator(derived.begin()),
                           std::make_move_iterator(derived.end()));
   return evidence;
+}
+
+Observations LookForFacts(SiteContext& context, int gate, const std::vector<std::string>& nodes,
+                          const std::set<std::string>& facts) {
+  std::vector<PlannedRead> reads = PlanReads(context.site(), gate, nodes);
+  std::erase_if(reads, [&](const PlannedRead& read) {
+    const auto& gives = read.probe->facts;
+    return LoadsGpus(*read.probe) ||
+           std::none_of(gives.begin(), gives.end(),
+                        [&](std::string_view fact) { return facts.contains(std::string(fact)); });
+  });
+  SilentProgress silent;
+  Evidence evidence =
+      Observe(*context.hosts, reads, {false, context.site().window}, context.world.clock, silent);
+  evidence.derived = Derive(context.site(), gate, nodes, evidence.observations);
+  return std::move(evidence).TakeAll();
 }
 
 GateResult JudgeGate(const SiteContext& context, int gate, const std::vector<std::string>& nodes,

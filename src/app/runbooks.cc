@@ -1,9 +1,11 @@
 #include "app/runbooks.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
+#include "app/look_for_facts.h"
 #include "app/site_looker.h"
 #include "base/digest.h"
 #include "base/strings.h"
@@ -33,17 +35,24 @@ Result<Subject> TargetFrom(const Runbook& book, const std::string& text) {
                   ToString(book.on), book.on == SubjectKind::kGpu ? "node-07/gpu3" : "node-07"));
 }
 
+// Each host once, in the order of the targets.
+std::vector<std::string> HostsOf(const std::vector<Subject>& on) {
+  std::vector<std::string> hosts;
+  std::set<std::string_view> known;
+  for (const Subject& subject : on) {
+    if (known.insert(subject.Host()).second) hosts.emplace_back(subject.Host());
+  }
+  return hosts;
+}
+
 // UUID and serial of the GPUs that are looked at, and the nodes themselves.
-std::map<std::string, std::string> Identities(SiteContext& site, const std::vector<Subject>& on) {
+std::map<std::string, std::string> Identities(const std::vector<Subject>& on,
+                                              const Observations& seen) {
   std::map<std::string, std::string> identity;
-  std::vector<std::string> nodes;
-  for (const Subject& subject : on) nodes.emplace_back(subject.Host());
   for (const Subject& subject : on) {
     if (subject.kind == SubjectKind::kNode) identity[subject.ToString()] = subject.id;
   }
   if (on.empty() || on.front().kind != SubjectKind::kGpu) return identity;
-  SilentProgress silent;
-  const Observations seen = LookAtGate(site, 3, nodes, "plan", false, false, silent).All();
   std::map<std::string, std::string> serials;
   for (const Observation& o : seen) {
     if (o.value() == nullptr) continue;
@@ -55,6 +64,23 @@ std::map<std::string, std::string> Identities(SiteContext& site, const std::vect
       id += " " + serial->second;
   }
   return identity;
+}
+
+// All hosts are asked at once, each once: for what the targets are, and for what the plan asks.
+constexpr int kPlanGate = 3;
+Observations LookAtTargets(SiteContext& site, const std::vector<Subject>& on,
+                           const Runbook* book = nullptr) {
+  std::set<std::string> facts;
+  if (!on.empty() && on.front().kind == SubjectKind::kGpu) facts = {"gpu.uuid", "gpu.serial"};
+  const std::vector<StepSpec> none;
+  for (const StepSpec& step : book == nullptr ? none : book->steps) {
+    for (const Check& check : step.skip_when) {
+      const bool here = GateOfFact(*site.catalogue, check.fact) == kPlanGate;
+      if (check.form == Check::Form::kFact && here && !StartsWith(check.fact, "dcgm."))
+        facts.insert(check.fact);
+    }
+  }
+  return LookForFacts(site, kPlanGate, HostsOf(on), facts);
 }
 
 Result<Actuator*> ActuatorOf(SiteContext& site) {
@@ -145,6 +171,22 @@ Result<KnownRunbook> FindRunbook(Files& files, const std::string& site_folder,
                                                 : "; muster runbook list shows them"));
 }
 
+namespace {
+
+// What holds of a step's skip_when; "" = the step is planned.
+std::string WhySkipped(SiteLooker& looker, const StepSpec& step, const Subject& on,
+                       const TemplateValues& values) {
+  std::string why;
+  for (const Check& check : step.skip_when) {
+    const engine::Looked looked = looker.Look(check, on, values);
+    if (looked.level != (check.wants_pass ? Level::kPass : Level::kFail)) return "";
+    why += (why.empty() ? "" : "; ") + check.ToString();
+  }
+  return why;
+}
+
+}  // namespace
+
 Result<Plan> PlanRunbook(SiteContext& site, const KnownRunbook& known, const PlanOptions& options,
                          const OpenOptions& open) {
   TRY(Actuator* const actuator, ActuatorOf(site));
@@ -162,30 +204,23 @@ Result<Plan> PlanRunbook(SiteContext& site, const KnownRunbook& known, const Pla
     request.on.push_back(std::move(on));
   }
   TRY(const Actuator::Fleet fleet, actuator->ReadFleet());
-  const auto identity = Identities(site, request.on);
+  Observations seen = LookAtTargets(site, request.on, &known.book);
+  const auto identity = Identities(request.on, seen);
+  SiteLooker looker(site.paths.site_file, site.world, open, "plan", "");
+  looker.Seen(kPlanGate, std::move(seen));
   std::map<std::string, std::vector<RunningJob>> jobs;
   std::map<std::pair<std::string, std::string>, std::string> skip;
-  SiteLooker looker(site.paths.site_file, site.world, open, "plan", "");
   for (const Subject& on : request.on) {
     const std::string node(on.Host());
-    if (!jobs.contains(node)) {
-      TRY(jobs[node], actuator->JobsOn(node));
-    }
+    // A node is in a plan once: its other GPUs are left out.
+    if (jobs.contains(node)) continue;
+    TRY(jobs[node], actuator->JobsOn(node));
     const auto id = identity.find(on.ToString());
     const TemplateValues values =
         ValuesFor(on, id == identity.end() ? "" : id->second, options.inputs);
     for (const StepSpec& step : known.book.steps) {
-      std::string why;
-      for (const Check& check : step.skip_when) {
-        const engine::Looked looked = looker.Look(check, on, values);
-        const bool holds = looked.level == (check.wants_pass ? Level::kPass : Level::kFail);
-        if (!holds) {
-          why.clear();
-          break;
-        }
-        why += (why.empty() ? "" : "; ") + check.ToString();
-      }
-      if (!why.empty()) skip[{on.ToString(), step.id}] = why;
+      if (const std::string why = WhySkipped(looker, step, on, values); !why.empty())
+        skip[{on.ToString(), step.id}] = why;
     }
   }
   const Origin evidence = std::max(looker.origin(), site.hosts->origin());
@@ -271,8 +306,9 @@ Result<RunOutcome> RunPlan(SiteContext& site, const Plan& plan, const RunOptions
     return Fail(Code::kRefused,
                 fmt::format("the plan is for site {}, this is {}", plan.site, site.site().name));
   TRY(const Actuator::Fleet fleet, actuator->ReadFleet());
-  const auto differences =
-      WorldDifferences(plan, MarkWorld(plan.targets, fleet, Identities(site, TargetsOf(plan))));
+  const std::vector<Subject> on = TargetsOf(plan);
+  const auto differences = WorldDifferences(
+      plan, MarkWorld(plan.targets, fleet, Identities(on, LookAtTargets(site, on))));
   if (!differences.empty())
     return Fail(Code::kRefused, "the world is not the one this plan was made for; plan again: " +
                                     Join(differences, "; "));

@@ -85,6 +85,14 @@ Value ValueAs(const Value& value, FactType type) {
 
 }  // namespace
 
+int GateOfFact(const Catalogue& catalogue, std::string_view fact) {
+  int gate = 3;
+  for (const muster::Criterion& criterion : catalogue.criteria) {
+    if (criterion.fact == fact) gate = criterion.gate;
+  }
+  return gate;
+}
+
 SiteLooker::SiteLooker(std::string site_file, World world, OpenOptions options, std::string run,
                        std::string evidence_folder)
     : site_file_(std::move(site_file)),
@@ -106,7 +114,16 @@ std::string SiteLooker::StampOf(SiteKind kind, const std::string& lab_dir) const
   return stamp;
 }
 
+void SiteLooker::Seen(int gate, Observations all) {
+  seen_gate_ = gate;
+  for (Observation& o : all) {
+    std::string host(o.subject.Host());
+    seen_[std::move(host)].push_back(std::move(o));
+  }
+}
+
 Result<SiteContext*> SiteLooker::Site() {
+  if (opened_ && seen_gate_ != 0) return &opened_->site;
   const TimePoint now = world_.clock.Now();
   if (opened_) {
     const muster::Site& site = opened_->site.site();
@@ -315,10 +332,7 @@ Looked SiteLooker::Fact(SiteContext& site, const Check& check, const Subject& on
                         const TemplateValues& values) {
   const FactInfo* info = site.catalogue->Fact(check.fact);
   if (info == nullptr) return Unknown("no such fact: " + check.fact);
-  int gate = 3;
-  for (const muster::Criterion& criterion : site.catalogue->criteria) {
-    if (criterion.fact == check.fact) gate = criterion.gate;
-  }
+  const int gate = GateOfFact(*site.catalogue, check.fact);
   muster::Criterion criterion;
   criterion.code = "RUN-001";
   criterion.gate = gate;
@@ -338,9 +352,12 @@ Looked SiteLooker::Fact(SiteContext& site, const Check& check, const Subject& on
   }
   SilentProgress silent;
   const std::string node(on.Host());
-  const Evidence evidence = LookAtGate(site, gate, NodesFor(site.site(), gate, node), run_,
-                                       StartsWith(check.fact, "dcgm."), true, silent);
-  const Observations observations = evidence.All();
+  const auto seen = gate == seen_gate_ ? seen_.find(node) : seen_.end();
+  Evidence evidence;
+  if (seen == seen_.end())
+    evidence = LookAtGate(site, gate, NodesFor(site.site(), gate, node), run_,
+                          StartsWith(check.fact, "dcgm."), true, silent);
+  const Observations observations = seen == seen_.end() ? evidence.All() : seen->second;
   const ObservationIndex index(observations);
   std::vector<Subject> subjects;
   if (info->on == SubjectKind::kNode) {

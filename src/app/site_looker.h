@@ -3,6 +3,7 @@
 // it is what it was: on real hosts that is one ssh connection a node and not one a check.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 
@@ -20,6 +21,9 @@ class SiteLooker final : public engine::Looker {
 
   engine::Looked Look(const Check& check, const Subject& on, const TemplateValues& values) override;
   engine::Looked Keep(const Action& action, const TemplateValues& values) override;
+  // For a plan, which is of one moment: the site is opened once, and facts of a gate that were read
+  // of all its nodes together are not read again of each.
+  void Seen(int gate, Observations all);
   // The least real of all that was looked at.
   Origin origin() const { return origin_; }
   size_t opens() const { return opens_; }  // how often the site was opened
@@ -53,7 +57,12 @@ class SiteLooker final : public engine::Looker {
   std::string run_, folder_;
   Origin origin_ = Origin::kLive;
   std::optional<OpenedSite> opened_;
+  int seen_gate_ = 0;                         // 0: nothing was handed in
+  std::map<std::string, Observations> seen_;  // by host
   size_t opens_ = 0;
 };
+
+// The gate at which a fact is looked at; 3 where no criterion asks for it.
+int GateOfFact(const Catalogue& catalogue, std::string_view fact);
 
 }  // namespace muster
