@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,18 +23,12 @@ enum class Standing {
   kUnknown,  // there is no such run any more
 };
 
-struct LockTable {
-  struct Holder {
-    std::string run, node;
-    uint64_t fence = 0;
-    bool operator==(const Holder&) const = default;
-  };
-  uint64_t last_fence = 0;
-  std::map<std::string, std::vector<Holder>> held;  // by name
-
-  // Reclaims what is nobody's first: of a closed run, or of one that is gone, unless the node still
-  // bears its mark (`marked`): then the run's isolation is not over, whatever became of its
-  // journal.
+class LockTable {
+ public:
+  // A lock that is free is taken without asking about anybody. Only where no slot is left, what is
+  // nobody's is reclaimed: of a closed run, or of one that is gone, unless the node still bears its
+  // mark (`marked`): then the run's isolation is not over, whatever became of its journal.
+  // Logarithmic in what is held; reclaiming asks once for each holder of that lock.
   Result<uint64_t> Take(
       const std::string& run, const std::string& node, const std::vector<Locks::Want>& wants,
       const std::function<Standing(const std::string& run)>& standing,
@@ -41,8 +36,24 @@ struct LockTable {
   // Fine when it holds nothing.
   void Release(const std::string& run, const std::string& node);
 
+  uint64_t last_fence() const { return last_fence_; }
+  size_t Holders(const std::string& name) const;
+
   std::string Encode() const;
   static Result<LockTable> Decode(std::string_view text);
+
+ private:
+  struct Holder {
+    std::string run, node;
+    auto operator<=>(const Holder&) const = default;
+  };
+  using Holders_ = std::map<Holder, uint64_t>;  // with its fence
+  void Add(const std::string& name, const Holder& holder, uint64_t fence);
+  void Drop(const std::string& name, const Holder& holder);
+
+  uint64_t last_fence_ = 0;
+  std::map<std::string, Holders_> held_;           // by lock
+  std::map<Holder, std::set<std::string>> holds_;  // the same, by holder
 };
 
 }  // namespace muster::engine
