@@ -26,6 +26,7 @@ class Linter {
     Isolation();
     Ladder();
     Rollback();
+    Rounds();
     Limits();
     for (const auto& [code, at] : places_.codes) {
       if (codes.empty() || std::find(codes.begin(), codes.end(), code) != codes.end()) continue;
@@ -45,7 +46,6 @@ class Linter {
     if (book_.on != SubjectKind::kNode && book_.on != SubjectKind::kGpu)
       Say(places_.root, "on: expected node or gpu");
     if (book_.steps.empty()) Say(places_.root, "steps: expected at least one");
-    if (book_.rounds < 1 || book_.rounds > 5) Say(places_.root, "rounds: expected 1 to 5");
     for (const Check& check : book_.prechecks) {
       if (check.id.empty())
         Say(places_.root, "prechecks: each has an id, which an operator is told");
@@ -232,6 +232,17 @@ class Linter {
     }
     if (rollback.how == RollbackSpec::How::kStay && rollback.then_return)
       Say(places_.rollback, "how: stay keeps the node out: it is parked, not returned");
+  }
+
+  // The procedure begins again where a proven rollback left the node as it was.
+  void Rounds() {
+    if (book_.rounds < 1 || book_.rounds > 5) Say(places_.root, "rounds: expected 1 to 5");
+    if (book_.rounds <= 1) return;
+    const RollbackSpec& rollback = book_.rollback;
+    if (rollback.how == RollbackSpec::How::kStay)
+      Say(places_.root, "rounds: after how: stay nothing is as it was; expected 1");
+    if (book_.Isolates() && !rollback.then_return)
+      Say(places_.root, "rounds: a node that is parked is not tried again; expected then: return");
   }
 
   void Limits() {

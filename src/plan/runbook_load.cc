@@ -29,7 +29,7 @@ class RunbookLoader {
     book.source = r.Text("source");
     book.since = r.TextOr("since", "");
     book.on = r.Parsed("on", ParseSubjectKind, SubjectKind::kNode);
-    book.rounds = static_cast<int>(r.IntOr("rounds", 2));
+    book.rounds = static_cast<int>(r.IntOr("rounds", 1));
     book.mistakes = r.TextsOr("mistakes");
     book.expected = r.DurationOr("expected", {});
     for (const YamlNode& node : r.Items("rehearsal"))
