@@ -152,6 +152,7 @@ void AddVerdictFacts(const std::vector<GateResult>& gates, const std::string& wh
       }
       if (v.reason) fact.Set("reason", ReasonWord(*v.reason));
       fact.Set("value", v.measured);
+      if (v.level == Level::kUnknown) fact.Set("says", Shorten(v.text, diagnose::kTextBytes));
       fact.Set("max", v.wanted);
       fact.at = {where, 0};
       fact.text = Shorten(Printable(fmt::format("{} {}: {}", v.code, v.subject.ToString(), v.text)),
