@@ -18,6 +18,13 @@ Place Section::Where(std::string_view part) const {
   return At(at == std::string::npos ? 0 : at);
 }
 
+size_t Section::LinesThatBegin(std::string_view with) const {
+  const auto lines = Lines(text);
+  return static_cast<size_t>(std::count_if(lines.begin(), lines.end(), [&](std::string_view line) {
+    return Trim(line).starts_with(with);
+  }));
+}
+
 Fact Section::Make(std::string id, Attributes attrs, Place at, std::string_view line) const {
   Fact fact{std::move(id),
             std::move(attrs),
@@ -30,6 +37,8 @@ Fact Section::Make(std::string id, Attributes attrs, Place at, std::string_view 
   if (fact.Get("host").empty()) fact.Set("host", host);
   return fact;
 }
+
+bool Indented(std::string_view line) { return line.empty() || line[0] == ' ' || line[0] == '\t'; }
 
 void AddDamage(const Section& section, FactStore& facts, std::string_view what) {
   facts.Add(section.Make("damage", {{"what", std::string(what)}}, section.At(0), what));

@@ -23,6 +23,8 @@ struct Section {
   Place At(size_t offset) const;
   // The place of the first line with `part`; the first line when there is none.
   Place Where(std::string_view part) const;
+  // How many lines begin so behind their indentation: headings of devices, whatever their form.
+  size_t LinesThatBegin(std::string_view with) const;
   Fact Make(std::string id, Attributes attrs, Place at, std::string_view line) const;
 };
 
@@ -35,14 +37,22 @@ struct SectionKind {
   bool table = false;  // the first line names columns: rows above it are out of place
 };
 
-std::span<const SectionKind> FabricSections();     // ibstat, iblinkinfo, perfquery, ethtool, ...
-std::span<const SectionKind> GpuSections();        // nvidia-smi in its forms, dcgmi
+std::span<const SectionKind> HcaSections();        // ibstat, ibstatus, ibv_devinfo, rdma link
+std::span<const SectionKind> LinkSections();       // iblinkinfo
+std::span<const SectionKind> CounterSections();    // ibqueryerrors, perfquery, ethtool -S
+std::span<const SectionKind> SmiSections();        // nvidia-smi -q
+std::span<const SectionKind> SmiTableSections();   // nvidia-smi's table and csv
+std::span<const SectionKind> NvlinkSections();     // nvidia-smi topo -m, nvlink
+std::span<const SectionKind> DcgmSections();       // dcgmi diag
 std::span<const SectionKind> PciSections();        // lspci
 std::span<const SectionKind> SchedulerSections();  // kubectl tables, scontrol, sinfo, squeue
 std::span<const SectionKind> MeasureSections();    // nccl-tests, Prometheus text
 std::span<const SectionKind> BandwidthSections();  // nvbandwidth, rows of nccl-tests by themselves
 std::span<const SectionKind> TopologySections();   // ibnetdiscover
 std::span<const SectionKind> BmcSections();        // records of sensors
+
+// An indented line, or one without text: most tools print what belongs to a heading so.
+bool Indented(std::string_view line);
 
 // Documents in JSON (any tool's) and in XML (nvidia-smi -q -x). False when the text is no such
 // document; a document that is cut says so as "damage".

@@ -12,8 +12,6 @@ namespace muster::diagnose {
 
 namespace {
 
-bool Inside(std::string_view line) { return line.empty() || line[0] == ' ' || line[0] == '\t'; }
-
 bool LspciHead(std::string_view line) {
   size_t i = 0;
   while (i < line.size() &&
@@ -85,9 +83,9 @@ void ReadLspci(const Section& s, FactStore& facts) {
 
 constexpr std::array kPci = {
     SectionKind{"lspci", "nvidia corporation", LspciHead,
-                [](std::string_view l) { return Inside(l) || LspciHead(l); }, ReadLspci},
+                [](std::string_view l) { return Indented(l) || LspciHead(l); }, ReadLspci},
     SectionKind{"lspci", "mellanox technologies", LspciHead,
-                [](std::string_view l) { return Inside(l) || LspciHead(l); }, ReadLspci},
+                [](std::string_view l) { return Indented(l) || LspciHead(l); }, ReadLspci},
 };
 
 }  // namespace
