@@ -68,10 +68,14 @@ class JobMap {
   void AddFacts(FactStore& facts) const;
 
  private:
+  bool TakeOther(std::string_view text, std::string_view line, size_t nccl_at,
+                 const std::string& file, size_t number);
+  void Version(std::string_view line);
   void Edge(std::string_view text, std::string_view line, const std::string& file, size_t number);
-  void Init(std::string_view text, std::string_view line, const std::string& file, size_t number);
+  void AddUse(std::string_view how, uint64_t key, Place at, std::string_view line);
+  void Init(std::string_view text, const std::string& file, size_t number);
   void SetHost(std::string_view line, size_t nccl_at);
-  bool SameForm(std::string_view line, size_t nccl_at);
+  bool FindHost(std::string_view line, size_t nccl_at);
   void Speaks(std::string_view host);
   size_t FindVia(std::string_view text);
 
@@ -91,8 +95,10 @@ class JobMap {
   std::set<std::string> hosts_seen_;
   std::vector<Host> hosts_ = std::vector<Host>(1);  // the first: no host was named
   FlatIndex host_index_;
+  FlatIndex words_index_;  // of "host:pid:tid [0] " to the number of the host
+  size_t words_ = 0;
   uint32_t speaker_ = 0;    // number of the host of the line being read
-  size_t guess_ = 0;        // where "NCCL " stood in the line before
+  size_t guess_ = 0;        // where "NCCL INFO " stood in the line before
   size_t host_begin_ = 0;   // where its host began
   size_t via_[2] = {0, 0};  // how far from the end "via " stood in the two lines before
   uint64_t lines_ = 0;

@@ -144,10 +144,10 @@ std::shared_ptr<const ReaderPlan> MakeReaderPlan(const std::vector<SignLine>& li
     plan->uses.push_back({owner, index});
   };
   for (size_t i = 0; i < lines.size(); ++i) add(lines[i].pattern.anchor(), Owner::kPattern, i);
-  for (const auto list : {HcaSections(), LinkSections(), CounterSections(), SmiSections(),
-                          SmiTableSections(), NvlinkSections(), DcgmSections(), PciSections(),
-                          SchedulerSections(), MeasureSections(), BandwidthSections(),
-                          TopologySections(), BmcSections()})
+  for (const auto list :
+       {HcaSections(), LinkSections(), CounterSections(), SmiSections(), SmiTableSections(),
+        NvlinkSections(), DcgmSections(), PciSections(), SchedulerSections(), MeasureSections(),
+        BandwidthSections(), TopologySections(), BmcSections()})
     for (const SectionKind& known : list) {
       add(known.anchor, Owner::kSection, plan->kinds.size());
       plan->kinds.push_back(&known);

@@ -7,6 +7,7 @@
 
 #include "diagnose/decode.h"
 #include "diagnose/diagnosis.h"
+#include "diagnose/hash.h"
 #include "diagnose/kernel_lines.h"
 #include "diagnose/pattern.h"
 #include "diagnose/scan.h"
@@ -247,6 +248,57 @@ TEST(JobMapOfALog, TellsHostsApartWhateverTheOrderOfTheirLines) {
   EXPECT_THAT(edges,
               ElementsAre(std::pair("node1 P2P/CUMEM", 6u), std::pair("node22 P2P/CUMEM", 3u),
                           std::pair("node333 P2P/CUMEM", 3u), std::pair("node9 NET/IB", 1u)));
+}
+
+// Who speaks is found by words that were seen before; the count must be that of a map of lines.
+RC_GTEST_PROP(JobMapOfALog, CountsEveryEdgeWhateverStandsBeforeIt, ()) {
+  const auto word = [](std::initializer_list<const char*> words) {
+    return *rc::gen::elementOf(std::vector<const char*>(words));
+  };
+  JobMap job;
+  std::map<std::string, uint64_t> wanted, got;
+  const size_t lines = *rc::gen::inRange<size_t>(0, 200);
+  for (size_t number = 1; number <= lines; ++number) {
+    const char* host = word({"n1", "n22", "node-3", "10.0.0.7"});
+    const char* via = word({"P2P/CUMEM/read", "NET/IB/0/GDRDMA", "NET/IB/10/GDRDMA/Shared",
+                            "direct shared memory", "NET/Socket/0 "});
+    const std::string line = fmt::format(
+        "{}{}:{}:{}{} NCCL INFO Channel {:02}/0 : 1[1] -> 2[2] [send] via {}",
+        word({"", "[rank3]:", "2026-11-22 12:00:01 ", "Nov 22 12:00:01 x1 y: ", "[1,3]<stdout>:"}),
+        host, *rc::gen::inRange(1, 30000), *rc::gen::inRange(1, 30000), word({"", " [0]", " [12]"}),
+        number % 32, via);
+    RC_ASSERT(job.Take(line, "log", number));
+    for (const std::string_view known : {"NET/IB", "NET/Socket", "P2P/CUMEM", "direct"})
+      if (std::string_view(via).starts_with(known))
+        ++wanted[fmt::format("{} {}", host, known == "direct" ? "SHM/direct" : known)];
+  }
+  for (const TransportUse& use : job.Transports()) got[use.host + " " + use.transport] += use.edges;
+  RC_ASSERT(got == wanted);
+}
+
+TEST(JobMapOfALog, CountsALineThatNamesNobodyForWhoSpokeBefore) {
+  JobMap job;
+  size_t number = 0;
+  for (const char* before : {"n1:1:2 [0] ", "", "n2:1:2 [0] ", "[0] ", "n1:1:2 [0] ", ":1:2 [0] "})
+    EXPECT_TRUE(job.Take(fmt::format("{}NCCL INFO Channel 00 : 0 -> 1 via P2P/IPC", before), "log",
+                         ++number));
+  std::map<std::string, uint64_t> edges;
+  for (const TransportUse& use : job.Transports()) edges[use.host] = use.edges;
+  EXPECT_THAT(edges, ElementsAre(std::pair("n1", 4u), std::pair("n2", 2u)));
+}
+
+TEST(Hashes, OfTextsOfEveryLengthDiffer) {
+  std::set<uint64_t> seen;
+  const std::string text(80, 'x');
+  for (size_t length = 0; length <= text.size(); ++length) {
+    seen.insert(HashOf(std::string_view(text).substr(0, length)));
+    for (size_t at = 0; at < length; ++at) {
+      std::string changed = text.substr(0, length);
+      changed[at] = 'y';
+      seen.insert(HashOf(changed));
+    }
+  }
+  EXPECT_EQ(seen.size(), 81u + 80u * 81u / 2u);
 }
 
 }  // namespace

@@ -1,0 +1,62 @@
+// What a reader holds between two lines. Private to reader.cc and reader_hits.cc.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "diagnose/document_lines.h"
+#include "diagnose/hang.h"
+#include "diagnose/plan.h"
+#include "diagnose/reader.h"
+#include "diagnose/section.h"
+#include "diagnose/traceback.h"
+
+namespace muster::diagnose {
+
+struct Reader::State {
+  explicit State(const Knowledge& k) : knowledge(k), plan(*k.plan) {}
+
+  void Line(std::string_view line);
+  bool JsonLine(std::string_view line);
+  void OtherLine(std::string_view line);
+  void Hits(std::string_view line);
+  bool Document(std::string_view line);
+  void Marked(const Marker& marker, std::string_view line);
+  void Inside(const InsideKey& key);
+  bool Match(const SignLine& sign, std::string_view line);
+  void Hook(Fact& fact, std::string_view line);
+  void CloseSection(bool cut);
+  void CloseDocument(bool cut);
+  void Know(std::string_view what, size_t count = 1, bool proves = true) {
+    evidence.recognised[std::string(what)] += count;
+    evidence.proven = evidence.proven || proves;
+    known_here = true;
+  }
+
+  const Knowledge& knowledge;
+  const ReaderPlan& plan;
+  Evidence evidence;
+  HangTable hang;
+
+  std::string file, heading_host;
+  size_t number = 0;
+  bool known_here = false, has_escape = false;
+  bool closed_document = false;  // the last line ended one
+  bool noise = false;            // a line of this file is no UTF-8 text
+  size_t noise_line = 0;
+  std::string carry;
+  std::string tail;  // the last bytes before the carry, for judging a last line without its end
+  std::string plain, folded;  // reused
+  std::string previous;       // the line before, where it is short enough for a row of a table
+  std::vector<uint32_t> hits;
+  std::vector<const SignLine*> unread;
+
+  const SectionKind* kind = nullptr;
+  Section section;
+
+  DocumentLines document;
+  Tracebacks tracebacks;
+};
+
+}  // namespace muster::diagnose
