@@ -72,46 +72,6 @@ int PriorityOf(const Document& doc, const YamlNode& node, bool kueue, GangReader
   return 0;
 }
 
-// A LocalQueue is a name for its ClusterQueue: it waits and preempts as that one says.
-void InheritPolicies(std::vector<Queue>& queues) {
-  for (Queue& local : queues) {
-    if (local.name.find('/') == std::string::npos) continue;
-    const auto parent = std::find_if(queues.begin(), queues.end(), [&](const Queue& queue) {
-      return queue.name == local.parent;
-    });
-    if (parent == queues.end()) continue;
-    local.order = parent->order;
-    local.within = parent->within, local.reclaim = parent->reclaim, local.borrow = parent->borrow;
-  }
-}
-
-std::optional<int64_t> GoDurationMs(std::string_view text) {
-  double ms = 0;
-  size_t at = 0;
-  if (text.empty()) return std::nullopt;
-  while (at < text.size()) {
-    size_t end = at;
-    while (end < text.size() && ((text[end] >= '0' && text[end] <= '9') || text[end] == '.')) ++end;
-    const auto number = ParseDouble(text.substr(at, end - at));
-    if (!number.ok()) return std::nullopt;
-    size_t unit_end = end;
-    while (unit_end < text.size() && text[unit_end] >= 'a' && text[unit_end] <= 'z') ++unit_end;
-    const std::string_view unit = text.substr(end, unit_end - end);
-    const double factor = unit == "h"    ? 3.6e6
-                          : unit == "m"  ? 6e4
-                          : unit == "s"  ? 1e3
-                          : unit == "ms" ? 1
-                          : unit == "us" ? 1e-3
-                          : unit == "ns" ? 1e-6
-                                         : 0;
-    if (factor == 0) return std::nullopt;
-    ms += *number * factor;
-    at = unit_end;
-  }
-  if (!(ms < 9e15)) return std::nullopt;
-  return static_cast<int64_t>(ms);
-}
-
 }  // namespace manifest
 
 Gangs ReadGangs(std::span<const ManifestFile> files) {
@@ -137,7 +97,6 @@ Gangs ReadGangs(std::span<const ManifestFile> files) {
   });
   manifest::ReadPodGroups(files, reader);
   manifest::TellQueuesApart(reader);
-  manifest::InheritPolicies(gangs.queues);
   return gangs;
 }
 

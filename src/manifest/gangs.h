@@ -54,8 +54,9 @@ bool Matches(const std::vector<LabelRule>& rules, const std::map<std::string, st
 
 // What a queue asks for that is no amount.
 struct QueueRules {
-  std::string held;    // why nothing may start through it: stopPolicy, a closed queue
-  bool drain = false;  // and what runs is to leave
+  std::string held;      // why nothing may start through it: stopPolicy, a closed queue
+  bool stopped = false;  // by a stopPolicy
+  bool drain = false;    // and what runs is to leave
   // A ClusterQueue's namespaceSelector: without one no namespace may use it, as in Kueue.
   std::optional<std::vector<LabelRule>> namespaces;
   bool is_cluster_queue = false;

@@ -28,10 +28,7 @@ void ReadJobObject(const Document& doc, GangReader& reader);
 void TellQueuesApart(GangReader& reader);
 // Pods that name a group, and the groups of all four dialects.
 void ReadPodGroups(std::span<const ManifestFile> files, GangReader& reader);
-void InheritPolicies(std::vector<Queue>& queues);
 int PriorityOf(const Document& doc, const YamlNode& node, bool kueue, GangReader& reader);
-// Milliseconds of a Go duration ("1h30m", "90s"); nothing when it is none.
-std::optional<int64_t> GoDurationMs(std::string_view text);
 TaskGroup GroupOf(const Document& doc, const PodSet& set, GangReader& reader);
 
 }  // namespace muster::manifest

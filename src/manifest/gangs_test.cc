@@ -256,9 +256,6 @@ TEST(Gangs, KueueQueuesBecomeOneTree) {
   EXPECT_EQ(gangs.queues[2].parent, "org");
   EXPECT_EQ(gangs.queues[3].name, "ml/lq");
   EXPECT_EQ(gangs.queues[3].parent, "cq");
-  EXPECT_EQ(gangs.queues[3].order, QueueOrder::kFifo) << "a LocalQueue waits as its ClusterQueue";
-  EXPECT_EQ(gangs.queues[3].within, PreemptWithin::kLowerPriority);
-  EXPECT_EQ(gangs.queues[3].reclaim, ReclaimPolicy::kAny);
   EXPECT_EQ(gangs.flavors.at(0).labels.at("gpu"), "h100");
   EXPECT_THAT(gangs.topologies.at("t"), ElementsAre("rack", "host"));
   EXPECT_THAT(NotedFields(gangs), IsEmpty());

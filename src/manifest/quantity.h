@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "base/result.h"
@@ -22,5 +23,8 @@ bool IsWholeGpuResource(std::string_view name);
 // A device that gives a container RDMA: the names that the shared RDMA, SR-IOV and cloud device
 // plugins use ("rdma/...", "mellanox.com/...", "nvidia.com/rdma...", "vpc.amazonaws.com/efa", ...).
 bool IsRdmaResource(std::string_view name);
+
+// Milliseconds of a Go duration ("1h30m", "90s"); nothing when it is none.
+std::optional<int64_t> GoDurationMs(std::string_view text);
 
 }  // namespace muster

@@ -33,6 +33,7 @@ void ReadStop(const Document& doc, QueueRules& rules) {
   const std::string& policy = TextOf(At(doc.root, "spec.stopPolicy"));
   if (policy.empty() || policy == "None") return;
   rules.held = fmt::format("{} has stopPolicy {}", doc.Title(), policy);
+  rules.stopped = true;
   rules.drain = policy == "HoldAndDrain";
 }
 
@@ -104,12 +105,24 @@ void ReadClusterQueue(const Document& doc, GangReader& reader) {
   if (reclaim == "Any") queue.reclaim = ReclaimPolicy::kAny;
   if (TextOf(At(preemption, "borrowWithinCohort.policy")) == "LowerPriority")
     queue.borrow = BorrowPolicy::kLowerPriority;
+  // What v1beta1 calls Borrow and Preempt is MayStopSearch since v1beta2.
+  const YamlNode& fungibility = Key(spec, "flavorFungibility");
+  const std::string& when_preempt = TextOf(Key(fungibility, "whenCanPreempt"));
+  queue.borrows_last = TextOf(Key(fungibility, "whenCanBorrow")) == "TryNextFlavor";
+  queue.evicts_first = when_preempt == "MayStopSearch" || when_preempt == "Preempt";
+  const YamlNode& preference = Key(fungibility, "preference");
+  if (!preference.IsNull() && TextOf(preference) != "BorrowingOverPreemption")
+    reader.Note(doc, preference, "spec.flavorFungibility.preference",
+                "what fits by borrowing goes before what needs an eviction");
+  reader.NoteRest(doc, fungibility, "spec.flavorFungibility",
+                  {"whenCanBorrow", "whenCanPreempt", "preference"});
   QueueRules rules;
   ReadStop(doc, rules);
   ReadSelector(doc, rules, reader);
-  reader.NoteRest(doc, spec, "spec",
-                  {"resourceGroups", "cohort", "cohortName", "queueingStrategy",
-                   "namespaceSelector", "preemption", "fairSharing", "stopPolicy"});
+  reader.NoteRest(
+      doc, spec, "spec",
+      {"resourceGroups", "cohort", "cohortName", "queueingStrategy", "namespaceSelector",
+       "preemption", "fairSharing", "stopPolicy", "flavorFungibility"});
   reader.NoteRest(doc, preemption, "spec.preemption",
                   {"withinClusterQueue", "reclaimWithinCohort", "borrowWithinCohort"});
   reader.NoteRest(doc, Key(preemption, "borrowWithinCohort"), "spec.preemption.borrowWithinCohort",
@@ -195,6 +208,21 @@ void ReadKaiQueue(const Document& doc, GangReader& reader) {
   AddQueue(std::move(queue), "kai", {}, reader);
 }
 
+// The nodes of a flavor have their taints themselves; a flavor's tolerations are given to the pods
+// of those that are let in, which only `--kueue` does.
+void ReadTaints(const Document& doc, const YamlNode& spec, Flavor& flavor, GangReader& reader) {
+  for (const YamlNode& taint : Key(spec, "nodeTaints").items)
+    flavor.taints.push_back(
+        {TextOf(Key(taint, "key")), TextOf(Key(taint, "value")), TextOf(Key(taint, "effect"))});
+  for (const YamlNode& one : Key(spec, "tolerations").items) {
+    flavor.tolerate.push_back({TextOf(Key(one, "key")), TextOf(Key(one, "operator")),
+                               TextOf(Key(one, "value")), TextOf(Key(one, "effect"))});
+    if (flavor.tolerate.size() == 1)
+      reader.Note(doc, one, "spec.tolerations",
+                  "given to Jobs that `sched serve --kueue` lets in; other pods must have them");
+  }
+}
+
 }  // namespace
 
 void ReadQueueObject(const Document& doc, GangReader& reader) {
@@ -204,7 +232,8 @@ void ReadQueueObject(const Document& doc, GangReader& reader) {
       Flavor flavor{doc.name, {}};
       for (const YamlEntry& label : Key(spec, "nodeLabels").entries)
         flavor.labels[label.key] = TextOf(label.value);
-      reader.NoteRest(doc, spec, "spec", {"nodeLabels"});
+      ReadTaints(doc, spec, flavor, reader);
+      reader.NoteRest(doc, spec, "spec", {"nodeLabels", "nodeTaints", "tolerations"});
       reader.into.flavors.push_back(std::move(flavor));
       break;
     }

@@ -63,6 +63,8 @@ struct Job {
 struct Flavor {  // a kind of hardware that quota is given in: the nodes with these labels
   std::string name;
   std::map<std::string, std::string> labels;
+  std::vector<Taint> taints = {};         // that its nodes have
+  std::vector<Toleration> tolerate = {};  // that it gives to pods for them
 };
 
 struct QuotaEntry {
@@ -86,6 +88,9 @@ struct Queue {
   PreemptWithin within = PreemptWithin::kNever;
   ReclaimPolicy reclaim = ReclaimPolicy::kNever;
   BorrowPolicy borrow = BorrowPolicy::kNever;
+  // Of several flavors: one that needs no borrowing before an earlier one that does; and evictions
+  // for the first before the next is looked at.
+  bool borrows_last = false, evicts_first = false;
 };
 
 }  // namespace muster

@@ -142,6 +142,8 @@ class Engine {
   bool TryStart(int job);
   bool StartWith(int job, const Assignment& assignment, const std::vector<int>& counts);
   bool QuotaFits(int queue, const Assignment& assignment, const std::vector<int>& counts) const;
+  bool WouldBorrow(int queue, const Assignment& assignment, const std::vector<int>& counts) const;
+  bool StartFlavorByFlavor(int job);
   PlaceAsk AskFor(const Gang& gang, const Assignment& assignment,
                   const std::vector<int>& counts) const;
   std::vector<int> CountsFor(const Gang& gang, int ranks) const;

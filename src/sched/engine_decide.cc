@@ -44,13 +44,26 @@ PlaceAsk Engine::AskFor(const Gang& gang, const Assignment& assignment,
   return ask;
 }
 
-bool Engine::QuotaFits(int queue, const Assignment& assignment,
-                       const std::vector<int>& counts) const {
+std::map<int, int64_t> Asked(const Assignment& assignment, const std::vector<int>& counts) {
   std::map<int, int64_t> asked;
   for (size_t g = 0; g < counts.size(); ++g) {
     for (const Charge& charge : assignment.groups[g].charges)
       asked[charge.item] += charge.amount * counts[g];
   }
+  return asked;
+}
+
+bool Engine::WouldBorrow(int queue, const Assignment& assignment,
+                         const std::vector<int>& counts) const {
+  const auto asked = Asked(assignment, counts);
+  return std::any_of(asked.begin(), asked.end(), [&](const auto& entry) {
+    return queues_.Usage(queue, entry.first) + entry.second > queues_.Subtree(queue, entry.first);
+  });
+}
+
+bool Engine::QuotaFits(int queue, const Assignment& assignment,
+                       const std::vector<int>& counts) const {
+  const auto asked = Asked(assignment, counts);
   return std::all_of(asked.begin(), asked.end(), [&](const auto& entry) {
     return queues_.Admits(queue, entry.first, entry.second);
   });
@@ -176,8 +189,14 @@ bool Engine::TryStart(int job) {
   const Gang& gang = gangs_[static_cast<size_t>(job)];
   const int most = MostRanks(gang), least = LeastRanks(gang);
   const auto& assignments = Assignments(kind, job);
+  const auto all = CountsFor(gang, most);
+  if (queues_.Spec(gang.queue).borrows_last) {
+    for (const Assignment& assignment : assignments) {
+      if (!WouldBorrow(gang.queue, assignment, all) && StartWith(job, assignment, all)) return true;
+    }
+  }
   for (const Assignment& assignment : assignments) {
-    if (StartWith(job, assignment, CountsFor(gang, most))) return true;
+    if (StartWith(job, assignment, all)) return true;
   }
   if (least >= most) return false;
   for (const Assignment& assignment : assignments) {
@@ -197,6 +216,33 @@ bool Engine::TryStart(int job) {
   return false;
 }
 
+// What can be evicted for the first choice of flavors goes before the second is looked at. The kind
+// knows one choice at a time meanwhile. Kinds may move in memory: they are named by number.
+bool Engine::StartFlavorByFlavor(int job) {
+  const size_t k = static_cast<size_t>(pending_.kind_of[static_cast<size_t>(job)]);
+  const std::vector<Assignment> all = Assignments(pending_.kinds[k], job);
+  const auto counts =
+      CountsFor(gangs_[static_cast<size_t>(job)], MostRanks(gangs_[static_cast<size_t>(job)]));
+  const int queue = gangs_[static_cast<size_t>(job)].queue;
+  std::vector<Assignment> later;
+  bool started = false;
+  for (const Assignment& assignment : all) {
+    if (queues_.Spec(queue).borrows_last && WouldBorrow(queue, assignment, counts)) {
+      later.push_back(assignment);
+      continue;
+    }
+    pending_.kinds[k].assignments = {assignment};
+    started = TryStart(job) || TryEvict(job);
+    if (started) break;
+  }
+  if (!started && !later.empty()) {
+    pending_.kinds[k].assignments = later;
+    started = TryStart(job) || TryEvict(job);
+  }
+  pending_.kinds[k].assignments = all;
+  return started;
+}
+
 // Starts the job now if it can be: in room that is free and not kept for others, else by eviction.
 bool Engine::Start(int job) {
   MaskFor(job);
@@ -204,7 +250,8 @@ bool Engine::Start(int job) {
   bool passes = false;
   for (const auto& [holder, reservation] : reservations_)
     passes = passes || (holder != job && MayPass(gang, reservation));
-  if (!TryStart(job) && !TryEvict(job)) return false;
+  const bool in_turn = queues_.Spec(gang.queue).evicts_first;
+  if (in_turn ? !StartFlavorByFlavor(job) : !TryStart(job) && !TryEvict(job)) return false;
   if (passes) disturbed_ = "a higher-priority job";
   return true;
 }

@@ -27,11 +27,7 @@ bool Engine::StaysWithinNominal(int job) {
       pending_.kinds[static_cast<size_t>(pending_.kind_of[static_cast<size_t>(job)])];
   const auto counts = CountsFor(gang, LeastRanks(gang));
   for (const Assignment& assignment : Assignments(kind, job)) {
-    std::map<int, int64_t> asked;
-    for (size_t g = 0; g < counts.size(); ++g) {
-      for (const Charge& charge : assignment.groups[g].charges)
-        asked[charge.item] += charge.amount * counts[g];
-    }
+    const auto asked = Asked(assignment, counts);
     const bool within = std::all_of(asked.begin(), asked.end(), [&](const auto& entry) {
       for (int up = gang.queue; queues_.Parent(up) >= 0; up = queues_.Parent(up)) {
         if (queues_.Usage(up, entry.first) + entry.second <= queues_.Subtree(up, entry.first))

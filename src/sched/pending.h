@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -22,6 +23,8 @@ struct Assignment {
   };
   std::vector<Group> groups;
 };
+// What so many ranks of each group are charged, by item.
+std::map<int, int64_t> Asked(const Assignment& assignment, const std::vector<int>& counts);
 
 // Overdue (max_wait) first, then priority, then order of submission.
 struct PendingKey {

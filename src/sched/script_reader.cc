@@ -204,6 +204,12 @@ EventBody ReadQueueAdd(Reader& r) {
         {{"never", BorrowPolicy::kNever}, {"lower-priority", BorrowPolicy::kLowerPriority}});
     p.Done();
   }
+  for (const auto& [key, flag] :
+       {std::pair{"borrows_last", &q.borrows_last}, std::pair{"evicts_first", &q.evicts_first}}) {
+    const JsonValue* said = r.Take(key);
+    if (said != nullptr && said->type != Type::kBool) r.Wrong(*said, "true or false");
+    *flag = said != nullptr && said->boolean;
+  }
   return QueueAdd{q};
 }
 

@@ -115,5 +115,22 @@ TEST(ScriptWriter, WritesTextsThatJsonCanRead) {
   EXPECT_EQ(Again(line), line);
 }
 
+TEST(Script, AQueuesChoiceAmongFlavorsIsWrittenAndReadBack) {
+  for (const bool borrows_last : {false, true}) {
+    for (const bool evicts_first : {false, true}) {
+      QueueAdd add;
+      add.queue.name = "q";
+      add.queue.borrows_last = borrows_last, add.queue.evicts_first = evicts_first;
+      std::string text;
+      AppendEvent({0, add}, true, text);
+      const auto read = ReadScript(text + "\n");
+      ASSERT_TRUE(read.ok()) << read.error().message;
+      const auto& back = std::get<QueueAdd>(read->at(0).body);
+      EXPECT_EQ(back.queue.borrows_last, borrows_last);
+      EXPECT_EQ(back.queue.evicts_first, evicts_first);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace muster::sched

@@ -148,6 +148,8 @@ void WriteQueue(Writer& w, const Queue& q) {
   w.Text("reclaim", kReclaim[static_cast<size_t>(q.reclaim)]);
   w.Text("borrow", q.borrow == BorrowPolicy::kNever ? "never" : "lower-priority");
   w.Close('}');
+  if (q.borrows_last) w.Key("borrows_last"), w.out() += "true";
+  if (q.evicts_first) w.Key("evicts_first"), w.out() += "true";
 }
 
 void WriteTask(Writer& w, const TaskGroup& task) {

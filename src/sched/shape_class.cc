@@ -8,13 +8,6 @@ namespace muster::sched {
 
 namespace {
 
-bool Tolerates(const Toleration& t, const Taint& taint) {
-  if (!t.effect.empty() && t.effect != taint.effect) return false;
-  if (t.key.empty()) return t.op == "Exists";
-  if (t.key != taint.key) return false;
-  return t.op == "Exists" || t.value == taint.value;
-}
-
 // Everything that tells two classes apart, with lengths so that no two read the same.
 std::string KeyOf(const Shape& shape, const LabelPairs& select,
                   const std::vector<Toleration>& tolerate) {
@@ -30,6 +23,13 @@ std::string KeyOf(const Shape& shape, const LabelPairs& select,
 }
 
 }  // namespace
+
+bool Tolerates(const Toleration& t, const Taint& taint) {
+  if (!t.effect.empty() && t.effect != taint.effect) return false;
+  if (t.key.empty()) return t.op == "Exists";
+  if (t.key != taint.key) return false;
+  return t.op == "Exists" || t.value == taint.value;
+}
 
 bool Matches(const NodeAdd& node, const LabelPairs& select) {
   for (const auto& [key, value] : select) {

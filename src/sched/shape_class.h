@@ -14,6 +14,8 @@
 
 namespace muster::sched {
 
+bool Tolerates(const Toleration& toleration, const Taint& taint);
+
 using LabelPairs = std::vector<std::pair<std::string, std::string>>;  // sorted
 
 struct ShapeClass {

@@ -177,6 +177,32 @@ check the_other_is_evicted 100 condition first Evicted True
 kc patch workloads.kueue.x-k8s.io urgent --type=merge -p '{"spec": {"active": false}}' >/dev/null
 check a_deactivated_one_loses_its_quota 100 condition urgent QuotaReserved False
 check who_waited_is_let_in_again 100 condition first Admitted True
+kc patch clusterqueue training --type=merge -p '{"spec": {"stopPolicy": "HoldAndDrain"}}' >/dev/null
+check a_drained_queue_is_left_by_its_workloads 100 condition first Evicted True
+stopped() { [ "$(kc get workloads.kueue.x-k8s.io first -o jsonpath="{.status.conditions[?(@.type=='Evicted')].reason}")" = ClusterQueueStopped ]; }
+check and_the_reason_is_said 10 stopped
+kc patch clusterqueue training --type=merge -p '{"spec": {"stopPolicy": "None"}}' >/dev/null
+check an_opened_queue_takes_them_back 100 condition first Admitted True
+kc patch workloads.kueue.x-k8s.io first --type=merge -p '{"spec": {"active": false}}' >/dev/null
+check the_queue_is_empty_again 100 condition second Admitted True
+kc patch clusterqueue training --type=merge -p '{"spec": {"namespaceSelector": {"matchLabels": {"team": "a"}}}}' >/dev/null
+workload stranger 1 0 | kc create -f - >/dev/null
+told_in_status() { kc get workloads.kueue.x-k8s.io "$1" -o jsonpath='{.status.conditions[*].message}' 2>/dev/null | grep -q "$2"; }
+check a_namespace_that_is_not_selected_is_told 100 told_in_status stranger 'does not match namespace default'
+kc label namespace default team=a >/dev/null
+check and_let_in_when_its_labels_do_match 100 condition stranger Admitted True
+kc delete workloads.kueue.x-k8s.io second stranger >/dev/null
+kc patch resourceflavor any-node --type=merge -p '{"spec": {"nodeTaints": [{"key": "spot", "value": "true", "effect": "NoSchedule"}]}}' >/dev/null
+workload untolerant 1 0 | kc create -f - >/dev/null
+check a_taint_of_the_flavor_keeps_out_who_does_not_tolerate_it 100 told_in_status untolerant 'untolerated taint spot=true:NoSchedule in flavor any-node'
+workload tolerant 1 0 | sed 's/spec: {containers/spec: {tolerations: [{key: spot, operator: Exists}], containers/' | kc create -f - >/dev/null
+check and_lets_in_who_does 100 condition tolerant Admitted True
+kc patch resourceflavor any-node --type=merge -p '{"spec": {"nodeTaints": null}}' >/dev/null
+check until_the_taint_is_gone 100 condition untolerant Admitted True
+kc delete workloads.kueue.x-k8s.io tolerant untolerant >/dev/null
+kc patch workloads.kueue.x-k8s.io first --type=merge -p '{"spec": {"active": true}}' >/dev/null
+workload second 3 0 | kc create -f - >/dev/null
+check one_of_two_is_let_in_again 100 condition first Admitted True
 kill -KILL $server; wait $server 2>/dev/null
 kc delete workloads.kueue.x-k8s.io first >/dev/null
 timeout 60 "$muster" sched serve --kubernetes --kueue --once --for default-scheduler >"$work/once" 2>"$work/serve"

@@ -5,6 +5,7 @@
 
 #include "base/strings.h"
 #include "manifest/gangs.h"
+#include "manifest/queue_holds.h"
 
 namespace muster::kueue {
 
@@ -23,10 +24,6 @@ constexpr Duration kWriteWithin = std::chrono::seconds(4);
 const kube::Resource kPriorityClasses{"scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass",
                                       false};
 
-bool Stopped(const kube::Object& object) {
-  const std::string policy = kube::ValueAt(object.json, "/spec/stopPolicy").value_or("");
-  return !policy.empty() && policy != "None";
-}
 bool Checked(const kube::Object& object) {
   const std::string checks = kube::ValueAt(object.json, "/spec/admissionChecks").value_or("[]");
   const std::string strategy =
@@ -70,6 +67,9 @@ Admission::Admission(kube::Client& client, std::function<bool()> leads, OnNote o
       client_, kube::Followed{.resource = kPriorityClasses}, kube::DecodeObject,
       [this](const kube::Change<kube::Object>&) { changed_ = priorities_changed_ = true; },
       trouble);
+  namespaces_ = std::make_unique<kube::Reflector<kube::Object>>(
+      client_, kube::Followed{.resource = kube::kNamespaces}, kube::DecodeObject,
+      [this](const kube::Change<kube::Object>&) { changed_ = queues_changed_ = true; }, trouble);
   for (const auto& [plural, kind, namespaced] :
        {std::tuple{"resourceflavors", "ResourceFlavor", false},
         std::tuple{"clusterqueues", "ClusterQueue", false}, std::tuple{"cohorts", "Cohort", false},
@@ -125,6 +125,7 @@ void Admission::Start() {
   for (const auto& kind : kinds_) kind->objects ? kind->objects->Start() : kind->workloads->Start();
   jobs_->Start();
   priority_classes_->Start();
+  namespaces_->Start();
   const auto again = [this](auto self) -> void {
     client_.After(kLookForKindsEvery, [this, self, alive = std::weak_ptr<bool>(alive_)] {
       if (alive.expired()) return;
@@ -145,7 +146,9 @@ bool Admission::synced() const {
     const bool absent = kind->stopped() && kind->resource.version == kOlderVersion;
     if (!kind->synced() && !absent) return false;
   }
-  return jobs_->synced() && priority_classes_->synced();
+  // Who may not read namespaces lets nobody in whose queue selects by their labels.
+  return jobs_->synced() && priority_classes_->synced() &&
+         (namespaces_->synced() || namespaces_->stopped());
 }
 
 bool Admission::idle() const {
@@ -162,7 +165,6 @@ void Admission::ReadQueues() {
     for (const auto& [key, entry] : kind->objects->known().all()) {
       list += (first ? "" : ",") + entry.value.json;
       first = false;
-      if (Stopped(entry.value)) queues.stopped.insert(key);
       if (Checked(entry.value)) queues.checked.insert(key);
     }
   }
@@ -172,6 +174,10 @@ void Admission::ReadQueues() {
   files.push_back(std::move(*file));
   Gangs gangs = ReadGangs(files);
   for (const std::string& error : gangs.errors) Note(error);
+  NamespaceLabels labels;
+  for (const auto& [name, entry] : namespaces_->known().all())
+    labels[name] = {entry.value.meta.labels.begin(), entry.value.meta.labels.end()};
+  queues.holds = HoldsOf(gangs, labels);
   queues.queues = std::move(gangs.queues);
   queues.flavors = std::move(gangs.flavors);
   core_.SetQueues(std::move(queues));
@@ -296,10 +302,9 @@ void Admission::Do(const Act& act) {
       FormatTime(std::chrono::floor<std::chrono::seconds>(client_.clock().Now()));
   const bool job = ask->kind == AskKind::kJob;
   if (const auto* admit = std::get_if<Admit>(&act)) {
-    Write(Patch(*ask,
-                job ? AdmitJobBody(*ask, admit->cluster_queue, admit->flavors, admit->node_labels)
-                    : AdmitWorkloadBody(*ask, admit->cluster_queue, admit->flavors, admit->checked,
-                                        now)),
+    Write(Patch(*ask, job ? AdmitJobBody(*ask, admit->cluster_queue, admit->flavors, admit->pods)
+                          : AdmitWorkloadBody(*ask, admit->cluster_queue, admit->flavors,
+                                              admit->checked, now)),
           uid, &AdmissionStats::admitted);
   } else if (const auto* evict = std::get_if<Evict>(&act)) {
     ++evictions_;
@@ -310,7 +315,7 @@ void Admission::Do(const Act& act) {
     ++holding_;
     Write(Patch(*ask, HoldJobBody(*ask)), uid, &AdmissionStats::held);
   } else if (const auto* start = std::get_if<kueue::Start>(&act)) {
-    Write(Patch(*ask, StartJobBody(*ask, start->node_labels)), uid, &AdmissionStats::started);
+    Write(Patch(*ask, StartJobBody(*ask, start->pods)), uid, &AdmissionStats::started);
   } else if (const auto* finish = std::get_if<Finish>(&act)) {
     Write(Patch(*ask, FinishedWorkloadBody(*ask, finish->succeeded, now)), uid,
           &AdmissionStats::finished);

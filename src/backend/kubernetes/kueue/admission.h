@@ -60,7 +60,7 @@ class Admission {
   QuotaCore core_;
   std::vector<std::unique_ptr<Kind>> kinds_;
   std::unique_ptr<kube::Reflector<Ask>> jobs_;
-  std::unique_ptr<kube::Reflector<kube::Object>> priority_classes_;
+  std::unique_ptr<kube::Reflector<kube::Object>> priority_classes_, namespaces_;
   AdmissionStats stats_;
   bool changed_ = false, queues_changed_ = false, priorities_changed_ = false;
   size_t under_way_ = 0, evictions_ = 0, holding_ = 0, troubles_said_ = 0;

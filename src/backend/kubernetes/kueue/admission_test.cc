@@ -24,13 +24,16 @@ struct Cluster {
 
   explicit Cluster(uint64_t seed = 1) : place(seed) {
     place.api.Put(Kueue("resourceflavors", "ResourceFlavor", false), "", "f");
-    place.api.Put(
-        Kueue("clusterqueues", "ClusterQueue", false), "", "cq",
-        R"("apiVersion":"kueue.x-k8s.io/v1beta2","kind":"ClusterQueue","spec":{"namespaceSelector":{},)"
-        R"("resourceGroups":[{"coveredResources":["cpu"],"flavors":[{"name":"f","resources":[{"name":"cpu","nominalQuota":4}]}]}]})");
+    ClusterQueue(R"("namespaceSelector":{})");
     place.api.Put(
         Kueue("localqueues", "LocalQueue", true), "ml", "q",
         R"("apiVersion":"kueue.x-k8s.io/v1beta2","kind":"LocalQueue","spec":{"clusterQueue":"cq"})");
+  }
+  void ClusterQueue(const std::string& fields) {
+    place.api.Put(
+        Kueue("clusterqueues", "ClusterQueue", false), "", "cq",
+        R"("apiVersion":"kueue.x-k8s.io/v1beta2","kind":"ClusterQueue","spec":{)" + fields +
+            R"(,"resourceGroups":[{"coveredResources":["cpu"],"flavors":[{"name":"f","resources":[{"name":"cpu","nominalQuota":4}]}]}]})");
   }
   void Begin() {
     admission = std::make_unique<Admission>(
@@ -143,6 +146,29 @@ TEST(Admission, WritesThatFailOrAreLostAreMadeUpFor) {
       in += cluster.At(kWorkloads, name, "/status/admission/clusterQueue") == "cq" ? 1 : 0;
     EXPECT_EQ(in, 2) << seed;
   }
+}
+
+TEST(Admission, ANamespaceThatIsNotSelectedIsToldAndLetInWhenItsLabelsChange) {
+  Cluster cluster;
+  cluster.place.api.Put(kube::kNamespaces, "", "ml");
+  cluster.ClusterQueue(R"("namespaceSelector":{"matchLabels":{"team":"ml"}})");
+  cluster.Workload("w", 1);
+  cluster.Begin();
+  ASSERT_TRUE(cluster.Until([&] { return cluster.admission->stats().said == 1; }));
+  EXPECT_NE(cluster.At(kWorkloads, "w", "/status/conditions/0/message").find("does not match"),
+            std::string::npos);
+  cluster.place.api.Put(kube::kNamespaces, "", "ml", R"("metadata":{"labels":{"team":"ml"}})");
+  EXPECT_TRUE(cluster.Until([&] { return cluster.admission->stats().admitted == 1; }));
+}
+
+TEST(Admission, HoldAndDrainIsHeededWhenTheObjectSaysIt) {
+  Cluster cluster;
+  cluster.Workload("w", 1);
+  cluster.Begin();
+  ASSERT_TRUE(cluster.Until([&] { return cluster.admission->stats().admitted == 1; }));
+  cluster.ClusterQueue(R"("namespaceSelector":{},"stopPolicy":"HoldAndDrain")");
+  ASSERT_TRUE(cluster.Until([&] { return cluster.admission->stats().evicted == 1; }));
+  EXPECT_EQ(cluster.At(kWorkloads, "w", "/status/admission"), "");
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kAdmission = "muster.dev/admission";
+constexpr const char* kGivenLabels = "muster.dev/given-node-labels";
 
 // Limits where no requests are said: the API server does that for pods, not for templates.
 kube::Pod TemplatePod(const Json& pod_template) {
@@ -112,6 +113,34 @@ Json ConditionsOf(const Ask& ask) {
 }
 bool Has(const Json& conditions, std::string_view type) { return IsTrue(conditions, type); }
 
+// What an earlier flavor gave goes again. What a toleration of a flavor says that the template says
+// already is not said twice.
+void UpdatePods(const Ask& job, const PodUpdate& pods, Json& body) {
+  std::map<std::string, std::string> given;
+  Json& spec = body["spec"]["template"]["spec"];
+  for (const auto& [key, value] : job.given_labels) spec["nodeSelector"][key] = nullptr;
+  for (const auto& [key, value] : pods.select) {
+    spec["nodeSelector"][key] = value;
+    if (job.sets.empty() || job.sets[0].select.count(key) == 0) given[key] = value;
+  }
+  if (given != job.given_labels) body["metadata"]["annotations"][kGivenLabels] = Dump(given);
+  if (spec.empty()) body["spec"].erase("template");
+  if (pods.tolerate.empty()) return;
+  Json all = Json::parse(job.tolerations_json, nullptr, false);
+  if (!all.is_array()) all = Json::array();
+  const size_t before = all.size();
+  for (const Toleration& one : pods.tolerate) {
+    Json said = Json::object();
+    for (const auto& [key, value] :
+         {std::pair{"key", &one.key}, std::pair{"operator", &one.op},
+          std::pair{"value", &one.value}, std::pair{"effect", &one.effect}}) {
+      if (!value->empty()) said[key] = *value;
+    }
+    if (std::find(all.begin(), all.end(), said) == all.end()) all.push_back(std::move(said));
+  }
+  if (all.size() > before) body["spec"]["template"]["spec"]["tolerations"] = std::move(all);
+}
+
 std::string AmountText(const std::string& resource, int64_t amount) {
   return kube::FormatMilli(resource == "cpu" ? amount : amount * 1000);
 }
@@ -171,6 +200,18 @@ Result<Ask> DecodeQueuedJob(std::string_view json) {
     ask.finished = ask.finished || condition.type == "Complete" || condition.type == "Failed";
     ask.succeeded = ask.succeeded || condition.type == "Complete";
   }
+  // What another flavor gave it is no choice of its own.
+  if (const std::string* given = job.meta.Annotation(kGivenLabels)) {
+    const Json labels = Json::parse(*given, nullptr, false);
+    for (const auto& [key, value] : labels.items()) {
+      auto& select = ask.sets[0].select;
+      if (!value.is_string() || select.count(key) == 0 || select[key] != value) continue;
+      ask.given_labels[key] = value.get<std::string>();
+      select.erase(key);
+    }
+  }
+  const Json& tolerations = In(In(pod_template, "spec"), "tolerations");
+  if (tolerations.is_array()) ask.tolerations_json = tolerations.dump();
   ask.runs = !job.suspend;
   ask.covered = std::any_of(job.meta.owners.begin(), job.meta.owners.end(),
                             [](const kube::Owner& owner) { return owner.controller; });
@@ -247,20 +288,20 @@ std::string FinishedWorkloadBody(const Ask& ask, bool succeeded, const std::stri
 }
 
 std::string AdmitJobBody(const Ask& ask, const std::string& cluster_queue, const Flavors& flavors,
-                         const std::map<std::string, std::string>& node_labels) {
+                         const PodUpdate& pods) {
   Json admission = {{"clusterQueue", cluster_queue}};
   for (const auto& [set, given] : flavors) {
     for (const auto& [resource, flavor] : given) admission["flavors"][resource] = flavor;
   }
   Json body = {{"metadata", SameObject(ask)}, {"spec", {{"suspend", false}}}};
   body["metadata"]["annotations"][kAdmission] = Dump(admission);
-  if (!node_labels.empty()) body["spec"]["template"]["spec"]["nodeSelector"] = node_labels;
+  UpdatePods(ask, pods, body);
   return Dump(body);
 }
 
-std::string StartJobBody(const Ask& job, const std::map<std::string, std::string>& node_labels) {
+std::string StartJobBody(const Ask& job, const PodUpdate& pods) {
   Json body = {{"metadata", SameObject(job)}, {"spec", {{"suspend", false}}}};
-  if (!node_labels.empty()) body["spec"]["template"]["spec"]["nodeSelector"] = node_labels;
+  UpdatePods(job, pods, body);
   return Dump(body);
 }
 

@@ -22,6 +22,12 @@ struct PodSetAsk {
   bool operator==(const PodSetAsk&) const = default;
 };
 
+// What pods get from the flavors that they were given.
+struct PodUpdate {
+  std::map<std::string, std::string> select;  // node labels
+  std::vector<Toleration> tolerate;
+};
+
 // Pod set -> resource -> flavor.
 using Flavors = std::map<std::string, std::map<std::string, std::string>>;
 
@@ -42,9 +48,12 @@ struct Ask {
   bool runs = false;      // a Job that is not suspended
   bool covered = false;   // a Job whose owner is queued in its place
   std::string cluster_queue;
-  Flavors flavors;              // of what is reserved
-  std::string owner_job;        // uid of the Job that a Workload stands for
-  std::string conditions_json;  // a Workload's, as they stand
+  Flavors flavors;                                  // of what is reserved
+  std::string owner_job;                            // uid of the Job that a Workload stands for
+  std::string conditions_json;                      // a Workload's, as they stand
+  std::map<std::string, std::string> given_labels;  // of a Job's pods, by the flavor it had
+  // Of a Job's template, as they stand: a patch of a list writes all of it.
+  std::string tolerations_json;
   std::string api_version;
 };
 
@@ -65,12 +74,12 @@ std::string EvictWorkloadBody(const Ask& ask, const std::string& reason, const s
 std::string WaitingWorkloadBody(const Ask& ask, const std::string& reason,
                                 const std::string& message, const std::string& now);
 std::string FinishedWorkloadBody(const Ask& ask, bool succeeded, const std::string& now);
-// spec: not suspended, its pods on nodes with the flavors' labels; what it was given is remembered
-// in the annotation muster.dev/admission.
+// spec: not suspended, its pods on nodes with the flavors' labels and with their tolerations; what
+// it was given is remembered in the annotation muster.dev/admission.
 std::string AdmitJobBody(const Ask& ask, const std::string& cluster_queue, const Flavors& flavors,
-                         const std::map<std::string, std::string>& node_labels);
+                         const PodUpdate& pods);
 // A Job that a Workload stands for: no annotation, for the Workload remembers.
-std::string StartJobBody(const Ask& job, const std::map<std::string, std::string>& node_labels);
+std::string StartJobBody(const Ask& job, const PodUpdate& pods);
 std::string HoldJobBody(const Ask& ask);
 
 }  // namespace muster::kueue

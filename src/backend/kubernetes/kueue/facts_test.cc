@@ -103,7 +103,8 @@ TEST(QueuedJobs, RememberWithWhatTheyWereLetIn) {
   EXPECT_EQ(ask->sets[0].count, 4);
   EXPECT_EQ(ask->priority_class, "pod/high");
   EXPECT_FALSE(ask->runs || ask->reserved);
-  const std::string body = AdmitJobBody(*ask, "cq", {{"main", {{"cpu", "f"}}}}, {{"gpu", "h100"}});
+  const std::string body =
+      AdmitJobBody(*ask, "cq", {{"main", {{"cpu", "f"}}}}, {{{"gpu", "h100"}}, {}});
   EXPECT_EQ(At(body, "/spec/suspend"), "false");
   EXPECT_EQ(At(body, "/spec/template/spec/nodeSelector/gpu"), "h100");
   const std::string note = At(body, "/metadata/annotations/muster.dev~1admission");
@@ -117,6 +118,29 @@ TEST(QueuedJobs, RememberWithWhatTheyWereLetIn) {
   EXPECT_EQ(read_back->flavors.at("main").at("cpu"), "f");
   EXPECT_EQ(At(HoldJobBody(*read_back), "/metadata/annotations/muster.dev~1admission"), "null");
   EXPECT_EQ(At(HoldJobBody(*ask), "/spec/suspend"), "true");
+}
+
+TEST(QueuedJobs, WhatAFlavorGaveThePodsGoesWithTheNextFlavorAndTheirOwnStays) {
+  const auto job = [](const std::string& annotations, const std::string& select) {
+    return *DecodeQueuedJob(
+        R"({"metadata":{"name":"j","namespace":"ml","uid":"u","annotations":{)" + annotations +
+        R"(},"labels":{"kueue.x-k8s.io/queue-name":"q"}},"spec":{"suspend":true,"template":{"spec":)"
+        R"({"tolerations":[{"key":"own","operator":"Exists"}],"nodeSelector":{)" +
+        select + "}}}}}");
+  };
+  const PodUpdate h100 = {{{"gpu", "h100"}}, {{"spot", "Exists", "", "NoSchedule"}}};
+  const std::string first = AdmitJobBody(job("", R"("disk":"ssd")"), "cq", {}, h100);
+  EXPECT_EQ(At(first, "/spec/template/spec/nodeSelector/gpu"), "h100");
+  EXPECT_EQ(At(first, "/spec/template/spec/tolerations/0/key"), "own");
+  EXPECT_EQ(At(first, "/spec/template/spec/tolerations/1/key"), "spot");
+  EXPECT_EQ(At(first, "/metadata/annotations/muster.dev~1given-node-labels"), R"({"gpu":"h100"})");
+  const Ask evicted =
+      job(R"("muster.dev/given-node-labels":"{\"gpu\":\"h100\"}")", R"("disk":"ssd","gpu":"h100")");
+  EXPECT_EQ(evicted.sets[0].select, (std::map<std::string, std::string>{{"disk", "ssd"}}));
+  const std::string second = AdmitJobBody(evicted, "cq", {}, {{{"zone", "b"}}, {}});
+  EXPECT_EQ(At(second, "/spec/template/spec/nodeSelector/gpu"), "null");
+  EXPECT_EQ(At(second, "/spec/template/spec/nodeSelector/zone"), "b");
+  EXPECT_EQ(AdmitJobBody(job("", ""), "cq", {}, {}).find("template"), std::string::npos);
 }
 
 }  // namespace

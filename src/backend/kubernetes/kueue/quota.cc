@@ -12,15 +12,7 @@ namespace muster::kueue {
 namespace {
 
 constexpr int64_t kAgainMs = 1000;
-constexpr size_t kMostTroubles = 1000, kMostNodes = 256;
-// Of every resource on every endless node: far above what all quota together can give away, and far
-// below what a sum of them could overflow.
-constexpr int64_t kEndless = int64_t{1} << 52;
-
-std::string FlavorLabel(const std::string& flavor) { return "muster.dev/flavor." + flavor; }
-
-// A LocalQueue has neither quota nor policies: what is asked of it is asked of its ClusterQueue.
-bool IsLocal(const Queue& queue) { return queue.name.find('/') != std::string::npos; }
+constexpr size_t kMostTroubles = 1000;
 
 uint64_t VersionOf(const Ask& ask) { return kube::VersionNumber(ask.meta.resource_version); }
 
@@ -29,7 +21,8 @@ std::string Words(const sched::Because& because) {
   for (const auto& [key, value] : because.detail) {
     text += " " + key + "=";
     if (const auto* number = std::get_if<int64_t>(&value)) text += fmt::format("{}", *number);
-    if (const auto* word = std::get_if<std::string>(&value)) text += *word;
+    if (const auto* word = std::get_if<std::string>(&value))
+      text += key == "resource" ? FromEngine(*word) : *word;
     if (const auto* list = std::get_if<std::vector<int64_t>>(&value))
       text += fmt::format("{}", fmt::join(*list, ","));
   }
@@ -127,51 +120,6 @@ std::string QuotaCore::StateOf(const std::string& uid) const {
 
 // ---- the engine
 
-// A ClusterQueue gives each of its resources from one flavor at a time, resources of one group from
-// the same one: an endless node stands for one such choice, for whoever may make it.
-void QuotaCore::AddNodes() {
-  nodes_.clear();
-  std::set<std::string> resources = {"pods"};
-  std::set<std::set<std::string>> choices;
-  for (const Queue& queue : queues_.queues) {
-    std::map<std::string, std::set<std::string>> flavors_of;  // resource -> flavors
-    for (const QuotaEntry& entry : queue.quota) {
-      resources.insert(entry.resource);
-      flavors_of[entry.resource].insert(entry.flavor);
-    }
-    std::set<std::set<std::string>> groups;
-    for (const auto& [resource, flavors] : flavors_of) groups.insert(flavors);
-    std::set<std::set<std::string>> made = {{}};
-    for (const std::set<std::string>& group : groups) {
-      std::set<std::set<std::string>> longer;
-      for (const std::set<std::string>& before : made) {
-        for (const std::string& flavor : group) {
-          std::set<std::string> with = before;
-          with.insert(flavor);
-          if (longer.size() < kMostNodes) longer.insert(std::move(with));
-        }
-      }
-      made = std::move(longer);
-    }
-    for (const std::set<std::string>& choice : made) {
-      if (choices.size() < kMostNodes) choices.insert(choice);
-    }
-  }
-  Resources endless;
-  for (const std::string& resource : resources) endless[resource] = kEndless;
-  for (const std::set<std::string>& choice : choices) {
-    sched::NodeAdd node;
-    node.name = fmt::format("endless-{}", nodes_.size());
-    node.capacity = endless;
-    for (const std::string& name : choice) node.labels[FlavorLabel(name)] = "true";
-    for (const Flavor& flavor : queues_.flavors) {
-      if (choice.count(flavor.name) == 0) continue;
-      node.labels.insert(flavor.labels.begin(), flavor.labels.end());
-    }
-    if (TakeEvent(node)) nodes_[node.name] = choice;
-  }
-}
-
 void QuotaCore::Rebuild() {
   rebuild_ = false;
   engine_ = sched::Engine();
@@ -184,7 +132,10 @@ void QuotaCore::Rebuild() {
     TakeEvent(sched::FlavorAdd{std::move(flavor)});
   }
   for (const Queue& queue : queues_.queues) {
-    if (!IsLocal(queue)) TakeEvent(sched::QueueAdd{queue});
+    if (IsLocalQueue(queue.name)) continue;
+    Queue told = queue;
+    for (QuotaEntry& entry : told.quota) entry.resource = InEngine(entry.resource);
+    TakeEvent(sched::QueueAdd{std::move(told)});
   }
   std::vector<One*> held;
   for (auto& [uid, one] : all_) {
@@ -204,27 +155,6 @@ const Queue* QuotaCore::QueueNamed(const std::string& name) const {
   return found == queue_at_.end() ? nullptr : &queues_.queues[found->second];
 }
 
-std::string QuotaCore::NodeFor(const std::map<std::string, std::string>& flavors) const {
-  for (const auto& [name, choice] : nodes_) {
-    if (std::all_of(flavors.begin(), flavors.end(),
-                    [&, &of = choice](const auto& given) { return of.count(given.second) != 0; }))
-      return name;
-  }
-  return "";
-}
-
-std::map<std::string, std::string> QuotaCore::LabelsOf(const Flavors& flavors) const {
-  std::map<std::string, std::string> labels;
-  for (const auto& [set, given] : flavors) {
-    for (const Flavor& flavor : queues_.flavors) {
-      if (std::any_of(given.begin(), given.end(),
-                      [&](const auto& one) { return one.second == flavor.name; }))
-        labels.insert(flavor.labels.begin(), flavor.labels.end());
-    }
-  }
-  return labels;
-}
-
 Job QuotaCore::JobOf(const Ask& ask) const {
   Job job;
   job.name = ask.meta.uid;
@@ -238,8 +168,9 @@ Job QuotaCore::JobOf(const Ask& ask) const {
     TaskGroup task;
     task.name = set.name;
     task.count = task.min = set.count;
-    task.shape = set.shape;
+    task.shape = InEngine(set.shape);
     task.shape["pods"] = 1;
+    task.tolerate = set.tolerate;
     for (const auto& [key, value] : set.select) {
       if (flavor_keys_.count(key) != 0) task.select[key] = value;
     }
@@ -261,7 +192,8 @@ bool QuotaCore::Adopt(One& one) {
     const Flavors& given = one.ask.reserved ? one.ask.flavors : one.given;
     if (const auto said = given.find(task.name); said != given.end()) flavors = said->second;
     for (const QuotaEntry& entry : cluster_queue->quota) {
-      if (task.shape.count(entry.resource) != 0) flavors.try_emplace(entry.resource, entry.flavor);
+      if (task.shape.count(InEngine(entry.resource)) != 0)
+        flavors.try_emplace(entry.resource, entry.flavor);
     }
     const std::string node = NodeFor(flavors);
     if (node.empty()) return false;
@@ -285,6 +217,22 @@ void QuotaCore::Leave(One& one, bool finished) {
                           finished && was_in ? sched::JobVerb::kFinish : sched::JobVerb::kCancel});
 }
 
+// HoldAndDrain takes back what was let in, Hold what only reserves quota while others check it.
+std::optional<Evict> QuotaCore::StoppedUnder(const Ask& ask) const {
+  if (!ask.reserved) return std::nullopt;
+  const bool running = ask.kind == AskKind::kJob || ask.admitted;
+  const auto& stopped = running ? queues_.holds.drained : queues_.holds.stopped;
+  const Queue* local = QueueNamed(ask.queue);
+  const std::string& cluster_queue =
+      ask.cluster_queue.empty() && local != nullptr ? local->parent : ask.cluster_queue;
+  for (const std::string& queue : {cluster_queue, ask.queue}) {
+    if (stopped.count(queue) != 0)
+      return Evict{ask.meta.uid, IsLocalQueue(queue) ? "LocalQueueStopped" : "ClusterQueueStopped",
+                   queues_.holds.held.at(queue)};
+  }
+  return std::nullopt;
+}
+
 // Why it cannot even wait; empty where it can.
 std::string QuotaCore::Inadmissible(const One& one) const {
   const Ask& ask = one.ask;
@@ -294,19 +242,14 @@ std::string QuotaCore::Inadmissible(const One& one) const {
   if (local == nullptr) return fmt::format("LocalQueue {} doesn't exist", local_name);
   const Queue* cluster_queue = QueueNamed(local->parent);
   if (cluster_queue == nullptr) return fmt::format("ClusterQueue {} doesn't exist", local->parent);
-  if (queues_.stopped.count(ask.queue) != 0)
-    return fmt::format("LocalQueue {} is stopped", local_name);
-  if (queues_.stopped.count(local->parent) != 0)
-    return fmt::format("ClusterQueue {} is stopped", local->parent);
+  for (const std::string& queue : {ask.queue, local->parent}) {
+    if (const auto held = queues_.holds.held.find(queue); held != queues_.holds.held.end())
+      return held->second;
+  }
   for (const PodSetAsk& set : ask.sets) {
     for (const auto& [resource, amount] : set.shape) {
-      const bool covered =
-          std::any_of(cluster_queue->quota.begin(), cluster_queue->quota.end(),
-                      [&, &name = resource](const auto& entry) { return entry.resource == name; });
-      if (!covered)
-        return fmt::format(
-            "couldn't assign flavors to pod set {}: resource {} unavailable in ClusterQueue",
-            set.name, resource);
+      if (std::string why = NoFlavorFor(*cluster_queue, set, resource); !why.empty())
+        return fmt::format("couldn't assign flavors to pod set {}: {}", set.name, why);
     }
   }
   return "";
@@ -341,7 +284,7 @@ void QuotaCore::LookAtOwner(One& job, One& workload, std::vector<Act>& acts) {
     acts.push_back(Finish{workload.ask.meta.uid, job.ask.succeeded});
   } else if (workload.ask.admitted && !workload.busy && !job.ask.runs) {
     job.busy = true;
-    acts.push_back(Start{job.ask.meta.uid, LabelsOf(workload.ask.flavors)});
+    acts.push_back(Start{job.ask.meta.uid, UpdateFor(workload.ask.flavors)});
   } else if (!workload.ask.reserved && !workload.busy && job.ask.runs) {
     job.busy = true;
     acts.push_back(Hold{job.ask.meta.uid});
@@ -364,6 +307,12 @@ void QuotaCore::Look(One& one, std::vector<Act>& acts) {
     if (!ask.reserved) return;
     one.busy = true;
     acts.push_back(Evict{ask.meta.uid, "Deactivated", "The workload is deactivated"});
+    return;
+  }
+  if (auto stopped = StoppedUnder(ask)) {
+    Leave(one, false);
+    one.busy = true;
+    acts.push_back(std::move(*stopped));
     return;
   }
   if (one.evicting && ask.reserved) {  // its eviction was not written
@@ -405,7 +354,7 @@ void QuotaCore::Follow(const sched::Decision& decision, std::vector<Act>& acts) 
     Admit act;
     act.uid = one.ask.meta.uid;
     act.cluster_queue = local == nullptr ? "" : local->parent;
-    act.node_labels = LabelsOf(flavors);
+    act.pods = UpdateFor(flavors);
     act.checked = queues_.checked.count(act.cluster_queue) != 0;
     one.given = flavors;
     act.flavors = std::move(flavors);
@@ -421,7 +370,11 @@ void QuotaCore::Follow(const sched::Decision& decision, std::vector<Act>& acts) 
   };
   if (const auto* let_in = std::get_if<sched::AdmitDecision>(&decision.body)) {
     One* one = named(let_in->job);
-    if (one != nullptr && one->at == At::kSubmitted) admit(*one, let_in->flavors);
+    Flavors flavors;
+    for (const auto& [set, given] : let_in->flavors) {
+      for (const auto& [resource, flavor] : given) flavors[set][FromEngine(resource)] = flavor;
+    }
+    if (one != nullptr && one->at == At::kSubmitted) admit(*one, std::move(flavors));
   } else if (const auto* bind = std::get_if<sched::BindDecision>(&decision.body)) {
     One* one = named(bind->job);  // of whoever asks for nothing that quota is given in
     if (one != nullptr && one->at == At::kSubmitted) admit(*one, {});

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "backend/kubernetes/kueue/facts.h"
+#include "manifest/queue_holds.h"
 #include "sched/engine.h"
 
 namespace muster::kueue {
@@ -21,7 +22,7 @@ namespace muster::kueue {
 struct Queues {
   std::vector<Queue> queues;  // ClusterQueues, LocalQueues ("namespace/name"), Cohorts
   std::vector<Flavor> flavors;
-  std::set<std::string> stopped;  // ClusterQueues and LocalQueues with a stopPolicy
+  QueueHolds holds;
   std::set<std::string> checked;  // ClusterQueues with admission checks
 };
 
@@ -29,18 +30,18 @@ struct Queues {
 struct Admit {
   std::string uid, cluster_queue;
   Flavors flavors;
-  std::map<std::string, std::string> node_labels;  // of the flavors
-  bool checked = false;                            // others have their say before it is admitted
+  PodUpdate pods;        // of the flavors
+  bool checked = false;  // others have their say before it is admitted
 };
 struct Evict {
-  std::string uid, reason, message;  // Preempted, Deactivated, ClusterQueueStopped
+  std::string uid, reason, message;  // Preempted, Deactivated, ClusterQueueStopped, ...
 };
 struct Hold {  // a Job that runs and was never let in
   std::string uid;
 };
 struct Start {  // a Job whose Workload was let in
   std::string uid;
-  std::map<std::string, std::string> node_labels;
+  PodUpdate pods;
 };
 struct Finish {  // a Workload whose Job has ended
   std::string uid;
@@ -50,6 +51,14 @@ struct SayWaiting {  // it cannot be admitted as things stand
   std::string uid, reason, message;
 };
 using Act = std::variant<Admit, Evict, Hold, Start, Finish, SayWaiting>;
+
+// Quota is in plain amounts: for the engine a resource with a slash is devices of a node, each with
+// a number. No resource has a '!' in its name.
+std::string InEngine(std::string resource);
+std::string FromEngine(std::string resource);
+Resources InEngine(const Resources& amounts);
+// The node label by which the engine knows who may have a flavor.
+std::string FlavorLabel(const std::string& flavor);
 
 class QuotaCore {
  public:
@@ -97,11 +106,16 @@ class QuotaCore {
   void Leave(One& one, bool finished);
   void Follow(const sched::Decision& decision, std::vector<Act>& acts);
   std::string Inadmissible(const One& one) const;
+  std::optional<Evict> StoppedUnder(const Ask& ask) const;
   void Refuse(One& one, std::string why, std::vector<Act>& acts);
   Job JobOf(const Ask& ask) const;
   const Queue* QueueNamed(const std::string& name) const;
   std::string NodeFor(const std::map<std::string, std::string>& flavors) const;
-  std::map<std::string, std::string> LabelsOf(const Flavors& flavors) const;
+  const Flavor* FlavorNamed(const std::string& name) const;
+  PodUpdate UpdateFor(const Flavors& flavors) const;
+  std::string NoFlavorFor(const Queue& cluster_queue, const PodSetAsk& set,
+                          const std::string& resource) const;
+  std::string ObstacleOf(const Flavor& flavor, const PodSetAsk& set) const;
   bool TakeEvent(sched::EventBody body);
 
   Queues queues_;

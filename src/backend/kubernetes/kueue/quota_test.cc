@@ -1,5 +1,6 @@
 #include "backend/kubernetes/kueue/quota.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -10,6 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 Queue ClusterQueueOf(const std::string& name, int64_t cpus, const std::string& cohort = "",
                      const std::string& flavor = "default-flavor") {
@@ -215,12 +217,41 @@ TEST(Quota, WhatNoQueueCoversIsToldOnce) {
 
 TEST(Quota, AStoppedQueueLetsNobodyIn) {
   Queues queues = OneQueueOf(4);
-  queues.stopped.insert("cq");
+  queues.holds.held["cq"] = "cq is stopped";
+  queues.holds.stopped.insert("cq");
   Site site(queues);
   site.core.Set(AskFor("a", 1));
-  EXPECT_THAT(site.Settle(), ElementsAre("say a ClusterQueue cq is stopped"));
+  EXPECT_THAT(site.Settle(), ElementsAre("say a cq is stopped"));
   site.core.SetQueues(OneQueueOf(4));
   EXPECT_THAT(site.Settle(), ElementsAre("admit a"));
+  // What runs is left alone by Hold; what only reserves is not.
+  Ask reserves = AskFor("reserves", 1);
+  reserves.reserved = true, reserves.cluster_queue = "cq";
+  site.core.Set(reserves);
+  site.core.SetQueues(queues);
+  EXPECT_THAT(site.Settle(),
+              ElementsAre("evict reserves ClusterQueueStopped", "say reserves cq is stopped"));
+  EXPECT_EQ(site.core.admitted(), 1u);
+}
+
+TEST(Quota, ADrainedQueueIsLeftByWorkloadsAndJobsAndTakesThemBackLater) {
+  for (const std::string queue : {"cq", "ml/user-queue"}) {
+    Site site(OneQueueOf(4));
+    site.core.Set(AskFor("workload", 2));
+    site.core.Set(JobFor("job", 2, false));
+    ASSERT_THAT(site.Settle(), ElementsAre("admit workload", "admit job"));
+    Queues drained = OneQueueOf(4);
+    drained.holds.held[queue] = "drained";
+    drained.holds.stopped.insert(queue), drained.holds.drained.insert(queue);
+    site.core.SetQueues(drained);
+    const std::string reason = queue == "cq" ? "ClusterQueueStopped" : "LocalQueueStopped";
+    EXPECT_THAT(site.Settle(),
+                UnorderedElementsAre("evict workload " + reason, "evict job " + reason,
+                                     "say workload drained", "say job drained"));
+    EXPECT_EQ(site.core.admitted(), 0u);
+    site.core.SetQueues(OneQueueOf(4));
+    EXPECT_THAT(site.Settle(), ElementsAre("admit workload", "admit job"));
+  }
 }
 
 TEST(Quota, AJobThatRunsUnaskedIsHeldFirst) {
@@ -295,9 +326,89 @@ TEST(Quota, FlavorsAreTriedInTheQueuesOrderAndPodsThatChooseNodesNarrowThem) {
   std::vector<Act> acts = site.Decide();
   ASSERT_THAT(acts, SizeIs(2));
   EXPECT_EQ(std::get<Admit>(acts[0]).flavors.at("main").at("cpu"), "h100");
-  EXPECT_EQ(std::get<Admit>(acts[0]).node_labels.at("gpu"), "h100");
+  EXPECT_EQ(std::get<Admit>(acts[0]).pods.select.at("gpu"), "h100");
   EXPECT_EQ(std::get<Admit>(acts[1]).flavors.at("main").at("cpu"), "a100");
   EXPECT_THAT(site.core.StateOf("picky"), HasSubstr("waiting"));
+}
+
+TEST(Quota, TaintsOfAFlavorAreHeldToThePodsAndItsOwnTolerationsAreGivenToThem) {
+  Queues queues;
+  const Taint spot{"spot", "true", "NoSchedule"};
+  queues.flavors = {{"spot", {}, {spot}}, {"gentle", {}, {spot}, {{"spot", "Exists", "", ""}}}};
+  queues.queues = {ClusterQueueOf("cq", 4, "", "spot"), LocalQueueOf("ml/user-queue", "cq"),
+                   ClusterQueueOf("cq2", 4, "", "gentle"), LocalQueueOf("ml/gentle", "cq2")};
+  Site site(queues);
+  Ask tolerant = AskFor("tolerant", 1);
+  tolerant.sets[0].tolerate = {{"spot", "Equal", "true", "NoSchedule"}};
+  site.core.Set(tolerant);
+  site.core.Set(AskFor("plain", 1));
+  site.core.Set(AskFor("gently", 1, 1, "ml/gentle"));
+  const auto acts = site.Decide();
+  std::map<std::string, std::string> said;
+  for (const Act& act : acts) {
+    if (const auto* admit = std::get_if<Admit>(&act))
+      said[admit->uid] = fmt::format("admitted, {} tolerations", admit->pods.tolerate.size());
+    if (const auto* say = std::get_if<SayWaiting>(&act)) said[say->uid] = say->message;
+  }
+  EXPECT_EQ(said["tolerant"], "admitted, 0 tolerations");
+  EXPECT_EQ(said["gently"], "admitted, 1 tolerations");
+  EXPECT_EQ(said["plain"],
+            "couldn't assign flavors to pod set main: untolerated taint spot=true:NoSchedule in "
+            "flavor spot");
+}
+
+TEST(Quota, ATaintOfOneGroupsFlavorDoesNotStopPodsThatAskForTheOtherGroupAlone) {
+  Queues queues = OneQueueOf(4);
+  queues.flavors.push_back({"gpus", {}, {{"gpu", "", "NoSchedule"}}});
+  queues.queues[0].quota.push_back({"gpus", "nvidia.com/gpu", 8, {}, {}});
+  Site site(queues);
+  site.core.Set(AskFor("cpus", 1));
+  EXPECT_THAT(site.Settle(), ElementsAre("admit cpus"));
+}
+
+TEST(Quota, DevicesAreAmountsOfAnySize) {
+  Queues queues = OneQueueOf(4);
+  queues.queues[0].quota.push_back({"default-flavor", "nvidia.com/gpu", 1000, {}, {}});
+  Site site(queues);
+  Ask large = AskFor("large", 100);
+  large.sets[0].shape = {{"nvidia.com/gpu", 8}};
+  site.core.Set(large);
+  Ask more = AskFor("more", 30);
+  more.sets[0].shape = {{"nvidia.com/gpu", 8}};
+  site.core.Set(more);
+  EXPECT_THAT(site.Settle(), ElementsAre("admit large"));
+  EXPECT_EQ(site.core.Find("large")->flavors.at("main").at("nvidia.com/gpu"), "default-flavor");
+  EXPECT_THAT(site.core.StateOf("more"), HasSubstr("resource=nvidia.com/gpu"));
+  site.core.SetQueues(queues);  // counted anew from what the object says
+  EXPECT_THAT(site.Settle(), ElementsAre());
+  EXPECT_EQ(site.core.admitted(), 1u);
+}
+
+TEST(Quota, FlavorFungibilitySaysWhetherToBorrowOrToEvictBeforeTheNextFlavor) {
+  const auto given = [](bool borrows_last, bool evicts_first, const std::string& cohort) {
+    Queues queues;
+    queues.flavors = {{"first", {}}, {"second", {}}};
+    Queue cq = ClusterQueueOf("cq", 2, cohort, "first");
+    cq.quota.push_back({"second", "cpu", 4000, {}, {}});
+    cq.borrows_last = borrows_last, cq.evicts_first = evicts_first;
+    cq.within = PreemptWithin::kLowerPriority;
+    Queue other = ClusterQueueOf("other", 2, cohort, "first");
+    queues.queues = {cq, other, LocalQueueOf("ml/user-queue", "cq")};
+    Site site(queues);
+    site.core.Set(AskFor("low", 2));  // all of "first" that is its own
+    site.Settle();
+    Ask ask = AskFor("next", 2);
+    ask.priority = 10;
+    site.core.Set(ask);
+    std::string text;
+    for (const std::string& line : site.Settle()) text += line + " ";
+    return text + site.core.Find("next")->flavors.at("main").at("cpu");
+  };
+  EXPECT_EQ(given(false, false, "cohort"), "admit next first") << "borrows, as it may by default";
+  EXPECT_EQ(given(true, false, "cohort"), "admit next second");
+  EXPECT_EQ(given(true, true, "cohort"), "admit next second") << "what it could borrow it leaves";
+  EXPECT_EQ(given(false, false, ""), "admit next second");
+  EXPECT_EQ(given(false, true, ""), "evict low Preempted admit next admit low first");
 }
 
 // Whatever comes and goes, and wherever the scheduler is started anew: what is let in never exceeds

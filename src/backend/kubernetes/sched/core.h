@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "backend/kubernetes/sched/facts.h"
+#include "manifest/queue_holds.h"
 #include "sched/engine.h"
 
 namespace muster::kubesched {
@@ -61,9 +62,7 @@ enum class HalfBound : uint8_t {
 HalfBound JudgeHalfBound(int bound, int waiting, int ended, int min, bool owed);
 
 // What of the cluster's queues and classes is no amount.
-struct QueueWords {
-  std::map<std::string, std::string> held;  // queue in the model -> why nothing starts through it
-  std::set<std::string> drained;            // and what runs is to leave
+struct QueueWords : QueueHolds {
   // Queues of several kinds that share a name: (kind as ToString(Dialect), name) -> in the model.
   std::map<std::pair<std::string, std::string>, std::string> renamed;
   std::map<std::string, int> priorities;  // by class; Kueue's as "kueue/NAME"
@@ -141,7 +140,7 @@ class Core {
   enum class Phase : uint8_t { kGathering, kSubmitted, kPlaced };
   struct Gang {
     std::string name, ns, group;  // name: the engine's
-    std::string queue;            // as its job was last told to the engine
+    std::string queue;            // as it names it; its job in the engine has QuotaQueue of it
     Dialect dialect = Dialect::kNone;
     Phase phase = Phase::kGathering;
     std::set<std::string> pods;  // uids that are not over
@@ -179,6 +178,7 @@ class Core {
   // core_queues.cc: what groups and queues ask for.
   std::string QueueName(Dialect of, const std::string& name) const;
   bool QueueThere(const std::string& name) const { return queue_at_.count(name) != 0; }
+  std::string QuotaQueue(const std::string& name) const;
   template <typename Visit>
   void UpTheQueues(std::string name, Visit visit) const;
   void TakeWishes(const Gang& gang, Job& job) const;
@@ -193,7 +193,7 @@ class Core {
   void AdoptGang(Gang& gang);
   int Need(const Gang& gang) const;
   TimePoint Age(const Gang& gang) const;
-  std::string QueueTrouble(const Gang& gang, const Job& job) const;
+  std::string QueueTrouble(const Gang& gang) const;
   Job JobFor(Gang& gang, const std::vector<std::string>& uids);
   void Submit(Gang& gang);
   void Withdraw(Gang& gang);

@@ -209,6 +209,7 @@ Job Core::JobFor(Gang& gang, const std::vector<std::string>& uids) {
   TakeWishes(gang, job);
   TakeRoleMinima(gang, like, job);
   gang.queue = job.queue;
+  job.queue = QuotaQueue(job.queue);
   return job;
 }
 
@@ -244,8 +245,7 @@ void Core::Submit(Gang& gang) {
   if (static_cast<int>(uids.size()) < Need(gang))
     return waits(fmt::format("{} pods start together, {} are there", Need(gang), uids.size()));
   const Job job = JobFor(gang, uids);
-  if (std::string trouble = QueueTrouble(gang, job); !trouble.empty())
-    return waits(std::move(trouble));
+  if (std::string trouble = QueueTrouble(gang); !trouble.empty()) return waits(std::move(trouble));
   gang.phase = Phase::kSubmitted;
   gang.why.clear();
   if (!TakeEvent(sched::JobSubmit{job})) {

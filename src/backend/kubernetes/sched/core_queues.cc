@@ -26,6 +26,12 @@ std::string Core::QueueName(Dialect of, const std::string& name) const {
   return found == words_.renamed.end() ? name : found->second;
 }
 
+// Gangs of a LocalQueue count in its ClusterQueue, and wait and preempt as that one says.
+std::string Core::QuotaQueue(const std::string& name) const {
+  const auto at = queue_at_.find(name);
+  return at == queue_at_.end() ? name : QuotaQueueOf(queues_[at->second]);
+}
+
 // The queue and all above it, as long as `visit` says true; cycles end.
 template <typename Visit>
 void Core::UpTheQueues(std::string name, Visit visit) const {
@@ -38,10 +44,10 @@ void Core::UpTheQueues(std::string name, Visit visit) const {
 }
 
 // Why a gang of this queue must wait whatever is free; empty = it need not.
-std::string Core::QueueTrouble(const Gang& gang, const Job& job) const {
-  const std::string& queue = job.queue;
+std::string Core::QueueTrouble(const Gang& gang) const {
+  const std::string& queue = gang.queue;
   if (queue.empty()) return "";
-  const bool there = QueueThere(queue), local = queue.find('/') != std::string::npos;
+  const bool there = QueueThere(queue), local = IsLocalQueue(queue);
   const char* group = local                               ? "kueue.x-k8s.io"
                       : gang.dialect == Dialect::kVolcano ? "scheduling.volcano.sh"
                       : gang.dialect == Dialect::kKai     ? "scheduling.run.ai"
@@ -49,6 +55,8 @@ std::string Core::QueueTrouble(const Gang& gang, const Job& job) const {
   if (const auto unreadable = unreadable_.find(group); unreadable != unreadable_.end())
     return fmt::format("the quota of queue {} is not known: {}", queue, unreadable->second);
   if (!there && local) return fmt::format("LocalQueue {} is not there", queue);
+  if (const std::string quota = QuotaQueue(queue); local && !QueueThere(quota))
+    return fmt::format("ClusterQueue {} of LocalQueue {} is not there", quota, queue);
   // Volcano makes a queue called default by itself.
   if (!there &&
       ((gang.dialect == Dialect::kVolcano && queue != "default") || gang.dialect == Dialect::kKai))

@@ -69,6 +69,33 @@ TEST(CoreQueues, AHeldQueueLeavesWhatRunsAndADrainedOneDoesNot) {
   }
 }
 
+TEST(CoreQueues, GangsOfALocalQueueCountInItsClusterQueueAndPreemptAsThatSays) {
+  for (const bool may : {false, true}) {
+    SmallCluster c(2);
+    Queue cq = GpuQueue("cq", "", 8);
+    if (may) cq.within = PreemptWithin::kLowerPriority;
+    c.core.SetQueues({cq, GpuQueue("ml/one", "cq"), GpuQueue("ml/two", "cq")}, {}, {});
+    c.Gang("low", 1, 8, {}, 0, "ml/one");
+    c.Decide();
+    c.ConfirmAll();
+    ASSERT_EQ(c.Binds("low").size(), 1u);
+    c.Gang("high", 1, 8, {}, 10, "ml/two");
+    c.Decide(1000);
+    EXPECT_EQ(c.Deleted().size(), may ? 1u : 0u) << "both queues are one";
+    if (may) continue;
+    EXPECT_NE(c.Why("ml/high").find("queue=cq"), std::string::npos) << c.Why("ml/high");
+  }
+}
+
+TEST(CoreQueues, ALocalQueueWithoutItsClusterQueueIsWaitedFor) {
+  SmallCluster c(1);
+  c.core.SetQueues({GpuQueue("ml/lq", "gone")}, {}, {});
+  c.Gang("g", 1, 1, {}, 0, "ml/lq");
+  c.Decide();
+  EXPECT_TRUE(c.Binds("g").empty());
+  EXPECT_NE(c.Why("ml/g").find("ClusterQueue gone"), std::string::npos) << c.Why("ml/g");
+}
+
 TEST(CoreQueues, AQueueThatCannotBeInTheTreeLimitsNobodyAndSoStopsAll) {
   SmallCluster c(1);
   c.core.SetQueues({GpuQueue("a", "b"), GpuQueue("b", "a")}, {}, {});

@@ -221,7 +221,9 @@ TEST(Core, ACondemnedGangWaitsForTheAnswersThatAreUnderWay) {
 TEST(Core, AGangWhoseQuotaCannotBeReadWaits) {
   SmallCluster c(1);
   c.core.SetUnreadableQueues({{"kueue.x-k8s.io", "listing clusterqueues: forbidden"}});
-  c.Queue("ml/team", PreemptWithin::kNever);
+  muster::Queue cluster_queue, local_queue;
+  cluster_queue.name = local_queue.parent = "cq", local_queue.name = "ml/team";
+  c.core.SetQueues({cluster_queue, local_queue}, {});
   c.Gang("asks", 2, 1, {}, 0, "ml/team");
   c.Gang("free", 2, 1);
   c.Decide();

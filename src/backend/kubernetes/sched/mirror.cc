@@ -206,48 +206,16 @@ void Mirror::NoteQueues(const Gangs& gangs) {
   }
 }
 
-// Which namespaces may use a ClusterQueue is decided by their labels, for each LocalQueue.
 QueueWords Mirror::WordsFrom(const Gangs& gangs) const {
-  QueueWords words;
-  words.renamed = gangs.renamed;
-  words.priorities = gangs.priorities;
-  for (const auto& [name, rules] : gangs.rules) {
-    if (!rules.held.empty()) words.held[name] = rules.held;
-    if (rules.drain) words.drained.insert(name);
-  }
-  const Optional* namespaces = nullptr;
+  NamespaceLabels namespaces;
   for (const auto& one : optional_) {
-    if (one->queues && one->resource == kube::kNamespaces) namespaces = one.get();
-  }
-  for (const Queue& queue : gangs.queues) {
-    const auto rules = gangs.rules.find(queue.parent);
-    const size_t slash = queue.name.find('/');
-    if (slash == std::string::npos || rules == gangs.rules.end() || !rules->second.is_cluster_queue)
-      continue;
-    const std::string ns = queue.name.substr(0, slash);
-    if (!rules->second.namespaces) {
-      words.held.try_emplace(
-          queue.name, fmt::format("ClusterQueue {} has no namespaceSelector, so no namespace "
-                                  "may use it (`namespaceSelector: {{}}` lets all of them)",
-                                  queue.parent));
-      continue;
+    if (!one->queues || one->resource != kube::kNamespaces) continue;
+    for (const auto& [name, entry] : one->queues->known().all()) {
+      const auto& labels = entry.value.meta.labels;
+      namespaces[name] = {labels.begin(), labels.end()};
     }
-    if (rules->second.namespaces->empty()) continue;
-    const kube::Object* object =
-        namespaces == nullptr ? nullptr : namespaces->queues->known().Find(ns);
-    std::map<std::string, std::string> labels;
-    if (object != nullptr) labels = {object->meta.labels.begin(), object->meta.labels.end()};
-    if (object == nullptr || !Matches(*rules->second.namespaces, labels))
-      words.held.try_emplace(
-          queue.name,
-          object == nullptr
-              ? fmt::format("the labels of namespace {} are not known, and ClusterQueue {} selects "
-                            "by them",
-                            ns, queue.parent)
-              : fmt::format("the namespaceSelector of ClusterQueue {} does not match namespace {}",
-                            queue.parent, ns));
   }
-  return words;
+  return {HoldsOf(gangs, namespaces), gangs.renamed, gangs.priorities};
 }
 
 namespace {
@@ -261,7 +229,7 @@ std::string TextOf(const Gangs& gangs, const QueueWords& words) {
   for (const Queue& queue : gangs.queues) {
     add(queue.name, queue.parent, queue.weight, static_cast<int>(queue.order),
         static_cast<int>(queue.within), static_cast<int>(queue.reclaim),
-        static_cast<int>(queue.borrow));
+        static_cast<int>(queue.borrow), queue.borrows_last, queue.evicts_first);
     for (const QuotaEntry& entry : queue.quota)
       add(entry.flavor, entry.resource, entry.nominal, limit(entry.borrow), limit(entry.lend));
   }

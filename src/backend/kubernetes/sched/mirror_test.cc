@@ -88,7 +88,7 @@ TEST(Mirror, AChangeOfAQueuesStatusDoesNotMakeTheEngineAgain) {
 
 TEST(Mirror, WhatAQueueAsksForInVainIsSaidOnItOnce) {
   QueueStage stage;
-  stage.ClusterQueue(R"(,"namespaceSelector":{},"flavorFungibility":{"whenCanBorrow":"Borrow"})");
+  stage.ClusterQueue(R"(,"namespaceSelector":{},"admissionScope":{"admissionMode":"None"})");
   ServeOptions options;
   options.lease.ns = "kube-system", options.lease.name = "muster", options.lease.identity = "one";
   for (int start = 0; start < 2; ++start) {
