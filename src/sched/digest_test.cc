@@ -73,7 +73,7 @@ TEST(Digest, IsTheSameOnEveryMachine) {
     ASSERT_EQ(run.error, "");
     for (const std::string& line : run.lines) all += line + "\n";
   }
-  EXPECT_EQ(Sha256Hex(all), "482160cffe1799587ad44da946fe006c958de2fcfd8a669bd6c2afe9403dcd28");
+  EXPECT_EQ(Sha256Hex(all), "fea390b68bb6d0bedd097c17d9f3aa479711ff199f9d1e921a46d45db301c0e3");
 }
 
 }  // namespace

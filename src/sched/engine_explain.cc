@@ -205,13 +205,24 @@ void Engine::AddRoomCauses(const Gang& gang, const Assignment& assignment,
   because.push_back({"GANG", {{"needed", needed}, {"tasks", int64_t(counts.size())}}});
 }
 
-// There is quota and room; both are kept for somebody.
+// There is quota and room; both are kept for somebody. Of several promises, for the one whose nodes
+// alone are enough to keep the job out.
 void Engine::AddReservedCause(int job, std::vector<Because>& because) {
+  const Reservation* keeps = nullptr;
   for (const auto& [holder, reservation] : reservations_) {
     if (!Binds(reservation, job)) continue;
+    if (keeps == nullptr) keeps = &reservation;
+    classes_.SetMask(cluster_, reservation.nodes);
+    const bool alone = !CouldStart(job, kAnywhere);
+    Unmask();
+    if (!alone) continue;
+    keeps = &reservation;
+    break;
+  }
+  if (keeps != nullptr) {
     because.push_back(
         {"RESERVED",
-         {{"for", gangs_[static_cast<size_t>(holder)].name}, {"start", reservation.start}}});
+         {{"for", gangs_[static_cast<size_t>(keeps->job)].name}, {"start", keeps->start}}});
     return;
   }
   if (blocker_ >= 0 && blocker_ != job) {

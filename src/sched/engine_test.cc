@@ -123,6 +123,49 @@ TEST(Engine, AStrictQueueLetsNobodyPass) {
   EXPECT_EQ(run.Count({"\"t\":5,", "bind", "\"small\""}), 1u);
 }
 
+// Eight nodes of 8; gangs of 28, 28, 12, 28, 28, 3 and 3 GPUs come in this order. `more` goes with
+// each.
+testing::ScriptRun RunMix(const std::string& order, const std::string& more = "",
+                          const std::string& later = "") {
+  std::string script = ClusterLines(8) + At(0, R"("op":"queue.add","name":"q","order":")" + order +
+                                                   R"(","quota":[{"flavor":"any","resource":)"
+                                                   R"("nvidia.com/gpu","nominal":"64"}])");
+  int number = 0;
+  for (const int gpus : {28, 28, 12, 28, 28, 3, 3}) {
+    const std::string name = "j" + std::to_string(number++);
+    script += JobLine(number, name, gpus, 1, R"(,"queue":"q")" + more);
+  }
+  return RunScript(script + later + kEnd);
+}
+
+TEST(Engine, InAStrictQueueSmallJobsWaitForTheirTurnAndSayBehindWhom) {
+  const auto run = RunMix("fifo", "", At(50, R"("op":"job.cancel","name":"j2")"));
+  for (const std::string name : {"j3", "j4", "j5", "j6"})
+    EXPECT_EQ(run.Count({"\"t\":" + std::to_string(name[1] - '0' + 1) + ",", "pending",
+                         "\"" + name + "\"", "ORDER", R"("behind":"j2")"}),
+              1u)
+        << name;
+  // The next in turn does not fit either: now they wait behind that one.
+  EXPECT_EQ(run.Count({"\"t\":50,", "pending", "\"j3\"", "GANG"}), 1u);
+  EXPECT_EQ(run.Count({"\"do\":\"bind\"", "\"j5\""}), 0u);
+}
+
+TEST(Engine, InAnyOtherQueueSmallJobsStartBesideLargeOnesThatWait) {
+  const auto run = RunMix("best-effort-fifo");
+  for (const char* name : {"\"j0\"", "\"j1\"", "\"j5\"", "\"j6\""})
+    EXPECT_EQ(run.Count({"\"do\":\"admit\"", name}), 1u) << name;
+  EXPECT_EQ(run.pending, 3);
+}
+
+// Where run times are known, what is promised is kept free by whole nodes.
+TEST(Engine, ASmallJobThatAPromiseKeepsOutNamesThePromiseThatDoes) {
+  const auto run = RunMix("best-effort-fifo", R"(,"duration":1000000)");
+  const auto promised = run.With({"\"do\":\"reserve\"", "\"job\":\"j3\""});
+  ASSERT_EQ(promised.size(), 1u);
+  EXPECT_NE(promised[0].find("\"n7\""), std::string::npos) << "the last node with room for three";
+  EXPECT_EQ(run.Count({"pending", "\"j6\"", "RESERVED", R"("for":"j3")"}), 1u);
+}
+
 TEST(Engine, FairQueuesTakeTurns) {
   std::string script = ClusterLines(2) + At(0, R"("op":"flavor.add","name":"f")") +
                        At(0, R"("op":"queue.add","name":"root","order":"fair")");
