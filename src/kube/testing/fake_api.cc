@@ -251,8 +251,10 @@ struct FakeApi::State {
     if (method == "PATCH") {
       next = found->second.json;
       Json merged = body;
-      // Server-side apply merges conditions by their type; nothing else of it is played.
-      if (target.subresource == "status" && merged.contains("/status/conditions"_json_pointer)) {
+      // Server-side apply merges conditions by their type; nothing else of it is played. Volcano's
+      // conditions have none.
+      if (target.subresource == "status" &&
+          merged.contains("/status/conditions/0/type"_json_pointer)) {
         Json conditions = next.value("/status/conditions"_json_pointer, Json::array());
         for (const Json& given : merged["status"]["conditions"]) {
           std::erase_if(conditions.get_ref<Json::array_t&>(),

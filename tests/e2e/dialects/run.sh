@@ -59,6 +59,7 @@ spec:
   cohortName: team
   namespaceSelector: {matchLabels: {team: ml}}
   flavorFungibility: {whenCanBorrow: MayStopSearch}
+  admissionScope: {admissionMode: UsageBasedAdmissionFairSharing}
   resourceGroups: [{coveredResources: [nvidia.com/gpu], flavors: [{name: any, resources: [{name: nvidia.com/gpu, nominalQuota: 9}]}]}]
 ---
 apiVersion: kueue.x-k8s.io/v1beta2
@@ -83,6 +84,24 @@ apiVersion: kueue.x-k8s.io/v1beta1
 kind: LocalQueue
 metadata: {name: stopped, namespace: ml}
 spec: {clusterQueue: team, stopPolicy: Hold}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: ranked}
+spec:
+  namespaceSelector: {}
+  preemption: {withinClusterQueue: LowerPriority}
+  resourceGroups: [{coveredResources: [nvidia.com/gpu], flavors: [{name: any, resources: [{name: nvidia.com/gpu, nominalQuota: 1}]}]}]
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: LocalQueue
+metadata: {name: ranked-a, namespace: ml}
+spec: {clusterQueue: ranked}
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: LocalQueue
+metadata: {name: ranked-b, namespace: ml}
+spec: {clusterQueue: ranked}
 ---
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: WorkloadPriorityClass
@@ -200,8 +219,8 @@ spec:
   minAvailable: 2
   schedulerName: muster
   queue: default
-  ttlSecondsAfterFinished: 60
-  plugins: {svc: [], ssh: []}
+  ttlSecondsAfterFinished: 3
+  plugins: {svc: [], ssh: [], mpi: []}
   tasks:
     - {name: worker, replicas: 2, template: {spec: {automountServiceAccountToken: false, containers: [{name: c, image: none, resources: {limits: {nvidia.com/gpu: "1"}}}]}}}
 J
@@ -251,20 +270,47 @@ done
 used() { awk -v q="$1" '$1 == q {print $(NF - 2); exit}' "$work/queues"; }
 if [ "$(used team)/$(used team@volcano)/$(used team@kai)" = 6/4/2 ]; then pass each_queue_counts_its_own; else fail each_queue_counts_its_own "$(tr '\n' ';' <"$work/queues")"; fi
 
+# ---- two LocalQueues are one ClusterQueue: its quota is theirs together, and the urgent one takes it from the other
+ranked() { members "$1" "kueue.x-k8s.io/pod-group-name: $1, kueue.x-k8s.io/queue-name: $2${3:+, kueue.x-k8s.io/priority-class: $3}" 'kueue.x-k8s.io/pod-group-total-count: "1"' "" 1; }
+ranked lesser ranked-a | create_all
+if until_true 50 is_bound g=lesser 1; then pass a_gang_of_one_local_queue_starts; else fail a_gang_of_one_local_queue_starts "$(last_words)"; fi
+ranked greater ranked-b high | create_all
+if until_true 100 is_bound g=greater 1 && until_true 50 is_bound g=lesser 0; then pass the_urgent_gang_of_another_preempts_it; else fail the_urgent_gang_of_another_preempts_it "$("$muster" get gangs | grep -E 'lesser|greater' | tr '\n' ';') $(last_words)"; fi
+
 # ---- said on the object
 events() { kc get events -A -o jsonpath='{range .items[*]}{.involvedObject.kind}/{.involvedObject.name} {.reason} {.message}{"\n"}{end}'; }
 event_is_there() { events | grep -Eq "$1"; }
 said_on() { # said_on NAME EXPRESSION
   if until_true 60 event_is_there "$2"; then pass "$1"; else fail "$1" "no event matches '$2': $(events | cut -c1-160 | tr '\n' ';' | cut -c1-900)"; fi
 }
-said_on said_on_the_cluster_queue 'ClusterQueue/team FieldsNotActedOn .*flavorFungibility'
+said_on said_on_the_cluster_queue 'ClusterQueue/team FieldsNotActedOn .*admissionScope'
 said_on said_on_kais_group 'PodGroup/same GangScheduled .*not acted on: spec.subGroups'
-said_on said_on_volcanos_job 'Job/vcjob FieldsNotActedOn .*plugins.ssh.*ttlSecondsAfterFinished'
+said_on said_on_volcanos_job 'Job/vcjob FieldsNotActedOn .*plugins.mpi.*NetworkPolicy'
 said_on said_on_the_pod_of_a_ray_cluster_without_a_group 'Pod/loose-0 GangScheduled .*names no pod group'
 said_on said_on_the_pod_that_wants_a_share 'Pod/share-0 GangWaiting .*gpu-fraction'
 says and_by_why 'not acted on: .*spec.subGroups' "$muster" why ml/same@kai
 says eight_gangs_of_one_name_are_told_apart '8 gangs are called ml/same.*ml/same@(native|volcano)' "$muster" why ml/same
 if [ "$(events | grep -c 'ClusterQueue/team FieldsNotActedOn')" -eq 1 ]; then pass and_once; else fail and_once "$(events | grep -c 'ClusterQueue/team FieldsNotActedOn')"; fi
+
+# ---- what Volcano's controller would make of a Job: host files, one key pair for all, counts, and its end
+part_of() { kc -n ml get "$1" "$2" -o jsonpath="$3" 2>/dev/null; }
+vcjob() { [ "$(part_of jobs.batch.volcano.sh vcjob "$1")" = "$2" ]; }
+if [ "$(part_of configmap vcjob-svc '{.data.worker\.host}' | xargs)" = "vcjob-worker-0.vcjob vcjob-worker-1.vcjob" ]; then pass svc_writes_the_hosts; else fail svc_writes_the_hosts "$(part_of configmap vcjob-svc '{.data}')"; fi
+if command -v ssh-keygen >/dev/null; then
+  (umask 077; part_of secret vcjob-ssh '{.data.id_rsa}' | base64 -d >"$work/id_rsa")
+  if [ -s "$work/id_rsa" ] && [ "$(ssh-keygen -y -f "$work/id_rsa" | cut -d' ' -f1,2)" = "$(part_of secret vcjob-ssh '{.data.id_rsa\.pub}' | base64 -d | cut -d' ' -f1,2)" ]; then pass both_halves_of_sshs_keys_are_one_pair; else fail both_halves_of_sshs_keys_are_one_pair "$(ssh-keygen -y -f "$work/id_rsa" 2>&1 | head -2)"; fi
+else
+  skip both_halves_of_sshs_keys_are_one_pair "no ssh-keygen"
+fi
+if [ "$(part_of pod vcjob-worker-1 '{.spec.containers[0].volumeMounts[*].mountPath}')" = "/etc/volcano /root/.ssh" ]; then pass both_are_mounted; else fail both_are_mounted "$(part_of pod vcjob-worker-1 '{.spec.containers[0].volumeMounts}')"; fi
+if until_true 50 vcjob '{.status.pending}/{.status.minAvailable}/{.status.state.phase}' 2/2/Pending; then pass its_status_counts_its_pods; else fail its_status_counts_its_pods "$(part_of jobs.batch.volcano.sh vcjob '{.status}')"; fi
+phase() { kc -n ml patch pod "$1" --subresource=status --type=merge -p "{\"status\": {\"phase\": \"$2\"}}" >/dev/null; }
+phase vcjob-worker-0 Running; phase vcjob-worker-1 Running
+if until_true 50 vcjob '{.status.running}/{.status.state.phase}/{.status.taskStatusCount.worker.phase.Running}' 2/Running/2; then pass it_runs_when_enough_of_it_does; else fail it_runs_when_enough_of_it_does "$(part_of jobs.batch.volcano.sh vcjob '{.status}')"; fi
+phase vcjob-worker-0 Succeeded; phase vcjob-worker-1 Succeeded
+if until_true 50 vcjob '{.status.state.phase}/{.status.conditions[*].status}' 'Completed/Pending Running Completed'; then pass its_end_is_written_with_its_phases; else fail its_end_is_written_with_its_phases "$(part_of jobs.batch.volcano.sh vcjob '{.status}')"; fi
+gone() { ! kc -n ml get jobs.batch.volcano.sh vcjob >/dev/null 2>&1; }
+if until_true 100 gone; then pass and_it_goes_when_its_time_has_passed; else fail and_it_goes_when_its_time_has_passed "$(last_words)"; fi
 
 # ---- quota comes free: the next in the queue starts
 kc -n ml delete pods -l 'g in (volcano)' --wait=false >/dev/null

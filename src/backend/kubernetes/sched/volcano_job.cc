@@ -1,70 +1,20 @@
 #include "backend/kubernetes/sched/volcano_job.h"
 
-#include <algorithm>
 #include <map>
 #include <set>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
+
+#include "backend/kubernetes/sched/volcano_plugins.h"
+#include "backend/kubernetes/sched/volcano_policies.h"
+#include "kube/base64.h"
 
 namespace muster::kubesched {
 
+namespace volcano {
 namespace {
 
-using Json = nlohmann::json;
 constexpr int kMostPods = 10'000;
-constexpr int kVolcanosMaxRetry = 3;
-
-struct Task {
-  std::string name;
-  int replicas = 1, first = 0;  // first: of its pods among the Job's
-  const Json* spec = nullptr;
-};
-
-// Volcano's pytorch plugin: where the master is, and each pod's rank.
-// (volcano pkg/controllers/job/plugins/distributed-framework/pytorch)
-struct Pytorch {
-  bool on = false;
-  std::string master = "master", worker = "worker", port = "23456";
-};
-
-std::string Text(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-int Number(const Json& object, const char* key, int otherwise) {
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_number_integer()) return otherwise;
-  return static_cast<int>(std::clamp<int64_t>(found->get<int64_t>(), 0, 1'000'000));
-}
-const Json& Member(const Json& object, const char* key) {
-  static const Json kNone = Json::object();
-  const auto found = object.find(key);
-  return found != object.end() && found->is_object() ? *found : kNone;
-}
-const Json& List(const Json& object, const char* key) {
-  static const Json kNone = Json::array();
-  const auto found = object.find(key);
-  return found != object.end() && found->is_array() ? *found : kNone;
-}
-
-Pytorch ReadPytorch(const Json& plugins) {
-  Pytorch pytorch;
-  if (!plugins.contains("pytorch")) return pytorch;
-  pytorch.on = true;
-  for (const Json& argument : List(plugins, "pytorch")) {
-    if (!argument.is_string()) continue;
-    std::string text = argument.get<std::string>();
-    text.erase(0, std::min(text.find_first_not_of('-'), text.size()));
-    const size_t equals = text.find('=');
-    if (equals == std::string::npos) continue;
-    const std::string key = text.substr(0, equals), value = text.substr(equals + 1);
-    if (key == "master") pytorch.master = value;
-    if (key == "worker") pytorch.worker = value;
-    if (key == "port") pytorch.port = value;
-  }
-  return pytorch;
-}
 
 class Planner {
  public:
@@ -72,60 +22,66 @@ class Planner {
       : job_(job),
         meta_(Member(job, "metadata")),
         spec_(Member(job, "spec")),
+        status_(Member(job, "status")),
         name_(Text(meta_, "name")),
         ns_(Text(meta_, "namespace")),
-        uid_(Text(meta_, "uid")) {}
+        uid_(Text(meta_, "uid")),
+        plugins_(spec_, name_, ns_, tasks_) {}
 
-  Result<VolcanoJobPlan> Plan(const std::vector<VolcanoPod>& pods) {
+  Result<VolcanoJobPlan> Plan(const std::vector<VolcanoPod>& pods, TimePoint now) {
     TRY_VOID(ReadTasks());
-    pytorch_ = ReadPytorch(Member(spec_, "plugins"));
-    const bool service = pytorch_.on || Member(spec_, "plugins").contains("svc");
     plan_.group_name = name_ + "-" + uid_;
-    plan_.group = Group().dump();
-    if (service) plan_.service_name = name_, plan_.service = Service().dump();
-    Note();
-    plan_.retries = Number(Member(job_, "status"), "retryCount", 0);
-    const std::string before = Text(Member(Member(job_, "status"), "state"), "phase");
-    if (before == "Completed" || before == "Failed" || before == "Aborted" ||
-        before == "Terminated") {
-      plan_.phase = before;
-      RemoveRest(pods);
-      return plan_;
+    plan_.group =
+        Object("scheduling.volcano.sh/v1beta1", "PodGroup", plan_.group_name, "spec", GroupSpec());
+    if (plugins_.service()) {
+      plan_.service_name = name_;
+      plan_.service = Object("v1", "Service", name_, "spec", plugins_.Service());
     }
-    Judge(pods);
-    if (plan_.phase != "Pending" && plan_.phase != "Running") return plan_;
-    std::set<std::string> there;
-    for (const VolcanoPod& pod : pods) there.insert(pod.name);
-    for (const Task& task : tasks_) {
-      for (int i = 0; i < task.replicas; ++i) {
-        const std::string pod = fmt::format("{}-{}-{}", name_, task.name, i);
-        if (there.count(pod) == 0) plan_.pods.push_back(Pod(task, i, pod, service).dump());
-      }
+    if (const std::string hosts = plugins_.hosts_name(); !hosts.empty())
+      plan_.hosts = Object("v1", "ConfigMap", hosts, "data", plugins_.Hosts());
+    plan_.secret_name = plugins_.secret_name();
+    Note();
+    const std::string before = Text(Member(status_, "state"), "phase");
+    const Judged judged = Judge(spec_, tasks_, pods, before, Number(status_, "retryCount", 0), now);
+    plan_.phase = judged.phase, plan_.retries = judged.retries, plan_.look_at = judged.look_at;
+    for (const VolcanoPod& pod : pods) {
+      if (judged.remove.count(pod.name) != 0) plan_.remove.push_back(pod);
+    }
+    WriteStatus(pods, before, now);
+    if (HasEnded(plan_.phase)) {
+      JudgeAge(before, now);
+    } else if (plan_.remove.empty() && !judged.look_at) {
+      MakePods(pods);
     }
     return plan_;
   }
 
+  Result<std::string> Secret(const SshKeys& keys) {
+    TRY_VOID(ReadTasks());
+    return Object("v1", "Secret", plugins_.secret_name(), "data",
+                  {{"id_rsa", kube::ToBase64(keys.private_pem)},
+                   {"id_rsa.pub", kube::ToBase64(keys.public_line)},
+                   {"config", kube::ToBase64(plugins_.SshConfig())}});
+  }
+
  private:
   Status ReadTasks() {
-    int all = 0;
     for (const Json& one : List(spec_, "tasks")) {
       Task task;
       task.name = Text(one, "name");
       if (task.name.empty()) task.name = fmt::format("default{}", tasks_.size());
       task.replicas = Number(one, "replicas", 1);
-      task.first = all;
       task.spec = &one;
-      all += task.replicas;
-      if (all > kMostPods)
+      pod_count_ += task.replicas;
+      if (pod_count_ > kMostPods)
         return Fail(Code::kInvalid, fmt::format("job {}: more than {} pods", name_, kMostPods));
       if (Member(one, "template").empty() || Member(Member(one, "template"), "spec").empty())
         return Fail(Code::kInvalid,
                     fmt::format("job {}: spec.tasks {} has no template.spec", name_, task.name));
       tasks_.push_back(task);
     }
-    if (all == 0 || name_.empty())
+    if (pod_count_ == 0 || name_.empty())
       return Fail(Code::kInvalid, fmt::format("job {}: spec.tasks makes no pods", name_));
-    pod_count_ = all;
     return {};
   }
 
@@ -137,7 +93,18 @@ class Planner {
             {"controller", true}};
   }
 
-  Json Group() const {
+  std::string Object(const char* version, const char* kind, const std::string& name,
+                     const char* part, Json content) const {
+    return Json(
+               {{"apiVersion", version},
+                {"kind", kind},
+                {"metadata",
+                 {{"name", name}, {"namespace", ns_}, {"ownerReferences", Json::array({Owner()})}}},
+                {part, std::move(content)}})
+        .dump();
+  }
+
+  Json GroupSpec() const {
     Json spec = {{"minMember", Number(spec_, "minAvailable", pod_count_)}};
     const std::string queue = Text(spec_, "queue"), priority = Text(spec_, "priorityClassName");
     spec["queue"] = queue.empty() ? "default" : queue;
@@ -149,60 +116,21 @@ class Planner {
     }
     if (!roles.empty()) spec["minTaskMember"] = roles;
     if (spec_.contains("networkTopology")) spec["networkTopology"] = spec_["networkTopology"];
-    return {{"apiVersion", "scheduling.volcano.sh/v1beta1"},
-            {"kind", "PodGroup"},
-            {"metadata",
-             {{"name", name_ + "-" + uid_},
-              {"namespace", ns_},
-              {"ownerReferences", Json::array({Owner()})}}},
-            {"spec", spec}};
+    return spec;
   }
 
-  Json Service() const {
-    return {{"apiVersion", "v1"},
-            {"kind", "Service"},
-            {"metadata",
-             {{"name", name_}, {"namespace", ns_}, {"ownerReferences", Json::array({Owner()})}}},
-            {"spec",
-             {{"clusterIP", "None"},
-              {"publishNotReadyAddresses", true},
-              {"selector", {{"volcano.sh/job-name", name_}}}}}};
-  }
-
-  // Volcano's svc plugin: the hosts of each task, and how many (VC_WORKER_HOSTS, VC_WORKER_NUM).
-  // (volcano pkg/controllers/job/plugins/svc)
-  void AddHosts(Json& env) const {
+  void MakePods(const std::vector<VolcanoPod>& pods) {
+    std::set<std::string> there;
+    for (const VolcanoPod& pod : pods) there.insert(pod.name);
     for (const Task& task : tasks_) {
-      std::string upper = task.name, hosts;
-      for (char& c : upper) c = c == '-' ? '_' : static_cast<char>(std::toupper(c));
-      for (int i = 0; i < task.replicas; ++i)
-        hosts += fmt::format("{}{}-{}-{}.{}", i == 0 ? "" : ",", name_, task.name, i, name_);
-      env.push_back({{"name", fmt::format("VC_{}_HOSTS", upper)}, {"value", hosts}});
-      env.push_back(
-          {{"name", fmt::format("VC_{}_NUM", upper)}, {"value", std::to_string(task.replicas)}});
+      for (int i = 0; i < task.replicas; ++i) {
+        const std::string pod = fmt::format("{}-{}-{}", name_, task.name, i);
+        if (there.count(pod) == 0) plan_.pods.push_back(Pod(task, i, pod));
+      }
     }
   }
 
-  // Rank 0 is the master; workers follow in their order.
-  void AddPytorch(const Task& task, int index, Json& env) const {
-    int workers = 0;
-    bool has_master = false;
-    for (const Task& other : tasks_) {
-      if (other.name == pytorch_.worker) workers = other.replicas;
-      has_master = has_master || other.name == pytorch_.master;
-    }
-    if (task.name != pytorch_.master && task.name != pytorch_.worker) return;
-    const int rank = task.name == pytorch_.master ? 0 : index + (has_master ? 1 : 0);
-    const auto add = [&](const char* name, const std::string& value) {
-      env.push_back({{"name", name}, {"value", value}});
-    };
-    add("MASTER_ADDR", fmt::format("{}-{}-0.{}", name_, pytorch_.master, name_));
-    add("MASTER_PORT", pytorch_.port);
-    add("WORLD_SIZE", std::to_string(workers + (has_master ? 1 : 0)));
-    add("RANK", std::to_string(rank));
-  }
-
-  Json Pod(const Task& task, int index, const std::string& name, bool service) const {
+  std::string Pod(const Task& task, int index, const std::string& name) const {
     const Json& pod_template = Member(*task.spec, "template");
     Json meta = Member(pod_template, "metadata");
     meta["name"] = name;
@@ -220,157 +148,141 @@ class Planner {
     const std::string scheduler = Text(spec_, "schedulerName");
     if (Text(spec, "schedulerName").empty())
       spec["schedulerName"] = scheduler.empty() ? "volcano" : scheduler;
-    if (service) spec["hostname"] = name, spec["subdomain"] = name_;
-    for (Json& container : spec["containers"]) {
-      if (!container.is_object()) continue;
-      Json& env = container["env"];
-      if (!env.is_array()) env = Json::array();
-      if (Member(spec_, "plugins").contains("env")) {
-        for (const char* variable : {"VK_TASK_INDEX", "VC_TASK_INDEX"})
-          env.push_back({{"name", variable}, {"value", std::to_string(index)}});
-      }
-      if (Member(spec_, "plugins").contains("svc")) AddHosts(env);
-      if (pytorch_.on) AddPytorch(task, index, env);
-    }
-    return {{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", meta}, {"spec", spec}};
+    plugins_.Extend(task, index, name, spec);
+    return Json({{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", meta}, {"spec", spec}}).dump();
   }
 
-  bool Asks(const Json& policies, const char* event, const char* action) const {
-    for (const Json& policy : policies) {
-      const Json& events = List(policy, "events");
-      const bool named = Text(policy, "event") == event ||
-                         std::find(events.begin(), events.end(), event) != events.end();
-      if (named && Text(policy, "action") == action) return true;
-    }
-    return false;
-  }
-
-  void RemoveRest(const std::vector<VolcanoPod>& pods) {
+  // Counts as Volcano keeps them, and a condition for each phase that it was in.
+  void WriteStatus(const std::vector<VolcanoPod>& pods, const std::string& before, TimePoint now) {
+    std::map<std::string, int> all;
+    std::map<std::string, std::map<std::string, int>> of_task;
+    for (const Task& task : tasks_) of_task[task.name];
     for (const VolcanoPod& pod : pods) {
-      const bool over = pod.phase == "Succeeded" || pod.phase == "Failed";
-      if (!over && !pod.leaving) plan_.remove.push_back(pod);
+      const std::string phase = pod.leaving ? "Terminating" : pod.phase;
+      ++all[phase], ++of_task[pod.task][phase];
     }
+    Json status = {{"minAvailable", Number(spec_, "minAvailable", pod_count_)},
+                   {"retryCount", plan_.retries}};
+    for (const auto& [key, phase] :
+         {std::pair{"pending", "Pending"}, std::pair{"running", "Running"},
+          std::pair{"succeeded", "Succeeded"}, std::pair{"failed", "Failed"},
+          std::pair{"terminating", "Terminating"}})
+      status[key] = all.count(phase) != 0 ? all[phase] : 0;
+    for (const auto& [task, phases] : of_task) {
+      Json counts = Json::object();
+      // A merge patch takes away only what it names.
+      for (const char* phase : {"Pending", "Running", "Succeeded", "Failed", "Terminating"}) {
+        const auto count = phases.find(phase);
+        if (count != phases.end()) counts[phase] = count->second;
+        const bool stood = Member(Member(Member(status_, "taskStatusCount"), task.c_str()), "phase")
+                               .contains(phase);
+        if (count == phases.end() && stood) counts[phase] = nullptr;
+      }
+      status["taskStatusCount"][task]["phase"] = std::move(counts);
+    }
+    if (plan_.phase != before) {
+      const std::string time = FormatTime(std::chrono::floor<std::chrono::seconds>(now));
+      status["state"] = {{"phase", plan_.phase}, {"lastTransitionTime", time}};
+      constexpr size_t kMostConditions = 50;
+      Json conditions = List(status_, "conditions");
+      while (conditions.size() >= kMostConditions) conditions.erase(conditions.begin());
+      conditions.push_back({{"status", plan_.phase}, {"lastTransitionTime", time}});
+      status["conditions"] = std::move(conditions);
+    }
+    Json after = status_;
+    after.merge_patch(status);
+    if (after != status_) plan_.status = Json({{"status", std::move(status)}}).dump();
   }
 
-  // The Job's own policies; a task's stand before them.
-  void Judge(const std::vector<VolcanoPod>& pods) {
-    std::map<std::string, int> succeeded;
-    int ended_well = 0, running = 0;
-    const VolcanoPod* failed = nullptr;
-    for (const VolcanoPod& pod : pods) {
-      running += pod.phase == "Running" ? 1 : 0;
-      if (pod.phase == "Succeeded") ++succeeded[pod.task], ++ended_well;
-      if (pod.phase == "Failed" && failed == nullptr) failed = &pod;
-    }
-    plan_.phase = running + ended_well > 0 ? "Running" : "Pending";
-    const Json& policies = List(spec_, "policies");
-    for (const Task& task : tasks_) {
-      const Json& own = List(*task.spec, "policies");
-      const bool done = task.replicas > 0 && succeeded[task.name] >= task.replicas;
-      if (done && (Asks(own, "TaskCompleted", "CompleteJob") ||
-                   Asks(policies, "TaskCompleted", "CompleteJob"))) {
-        plan_.phase = "Completed";
-        return RemoveRest(pods);
-      }
-    }
-    const int enough = Number(spec_, "minSuccess", pod_count_);
-    if (enough > 0 && ended_well >= enough) {
-      plan_.phase = "Completed";
-      return RemoveRest(pods);
-    }
-    if (failed == nullptr) return;
-    const Json* own = nullptr;
-    for (const Task& task : tasks_) {
-      if (task.name == failed->task) own = &List(*task.spec, "policies");
-    }
-    bool restart = false;
-    for (const char* event : {"PodFailed", "PodEvicted", "*"}) {
-      restart = restart || Asks(policies, event, "RestartJob") ||
-                (own != nullptr && Asks(*own, event, "RestartJob"));
-    }
-    if (restart && plan_.retries < Number(spec_, "maxRetry", kVolcanosMaxRetry)) {
-      // All of them go; the next look makes them anew.
-      ++plan_.retries;
-      plan_.phase = "Pending";
-      for (const VolcanoPod& pod : pods) {
-        if (!pod.leaving) plan_.remove.push_back(pod);
-      }
-    } else if (restart || Asks(policies, "PodFailed", "AbortJob") ||
-               Asks(policies, "PodFailed", "TerminateJob")) {
-      plan_.phase = "Failed";
-      RemoveRest(pods);
-    } else if (ended_well + running == 0 && static_cast<int>(pods.size()) >= pod_count_) {
-      plan_.phase = "Failed";
-    }
+  // ttlSecondsAfterFinished; a Job that was aborted may be resumed, and stays.
+  void JudgeAge(const std::string& before, TimePoint now) {
+    if (!spec_.contains("ttlSecondsAfterFinished") || plan_.phase == "Aborted") return;
+    const auto since = plan_.phase != before
+                           ? Result<TimePoint>(now)
+                           : ParseTime(Text(Member(status_, "state"), "lastTransitionTime"));
+    if (!since.ok()) return;
+    const TimePoint due =
+        *since + std::chrono::seconds(Number(spec_, "ttlSecondsAfterFinished", 0));
+    plan_.over = due <= now && plan_.phase == before;
+    if (!plan_.over) plan_.look_at = due;
   }
 
-  void Note() {
-    for (const auto& [name, value] : Member(spec_, "plugins").items()) {
-      if (name == "pytorch" || name == "svc" || name == "env") continue;
-      plan_.notes.push_back(fmt::format("plugins.{}: read, and not acted on", name));
-    }
-    if (Member(spec_, "plugins").contains("svc"))
-      plan_.notes.emplace_back("plugins.svc: hosts in the environment, no files in /etc/volcano");
-    for (const auto& [key, value] : spec_.items()) {
-      static const std::set<std::string> kDone = {
-          "schedulerName", "minAvailable", "tasks",      "policies",          "plugins",
-          "queue",         "maxRetry",     "minSuccess", "priorityClassName", "networkTopology"};
+  void NoteRest(const Json& object, const std::set<std::string>& done, const std::string& where) {
+    for (const auto& [key, value] : object.items()) {
       const bool nothing = value.is_null() || (value.is_structured() && value.empty());
-      if (!nothing && kDone.count(key) == 0)
-        plan_.notes.push_back(fmt::format("spec.{}: read, and not acted on", key));
+      if (!nothing && done.count(key) == 0)
+        plan_.notes.push_back(fmt::format("{}{}: read, and not acted on", where, key));
     }
-    for (const Task& task : tasks_) {
-      for (const auto& [key, value] : task.spec->items()) {
-        static const std::set<std::string> kDone = {"name", "replicas", "minAvailable", "template",
-                                                    "policies"};
-        const bool nothing = value.is_null() || (value.is_structured() && value.empty());
-        if (!nothing && kDone.count(key) == 0)
-          plan_.notes.push_back(fmt::format("task {} {}: read, and not acted on", task.name, key));
-      }
-    }
-    const auto look = [&](const Json& policies, const std::string& where) {
-      static const std::set<std::string> kEvents = {"TaskCompleted", "PodFailed", "PodEvicted",
-                                                    "*"};
-      for (const Json& policy : policies) {
-        std::string event = Text(policy, "event");
-        if (event.empty() && !List(policy, "events").empty() && policy["events"][0].is_string())
-          event = policy["events"][0].get<std::string>();
-        const std::string action = Text(policy, "action");
-        if (policy.contains("timeout"))
-          plan_.notes.push_back(fmt::format("{}: timeout is not waited for", where));
-        const bool known =
-            kEvents.count(event) != 0 && (action == "RestartJob" || action == "CompleteJob" ||
-                                          action == "AbortJob" || action == "TerminateJob");
-        if (!known)
-          plan_.notes.push_back(fmt::format("{}: {} on {} is not acted on", where, action,
-                                            event.empty() ? "an exit code" : event));
-      }
-    };
-    look(List(spec_, "policies"), "spec.policies");
+  }
+  void Note() {
+    plugins_.Note(plan_.notes);
+    NoteRest(spec_,
+             {"schedulerName", "minAvailable", "tasks", "policies", "plugins", "queue", "maxRetry",
+              "minSuccess", "priorityClassName", "networkTopology", "ttlSecondsAfterFinished"},
+             "spec.");
     for (const Task& task : tasks_)
-      look(List(*task.spec, "policies"), "task " + task.name + " policies");
+      NoteRest(*task.spec, {"name", "replicas", "minAvailable", "template", "policies"},
+               "task " + task.name + " ");
+    NotePolicies(spec_, tasks_, plan_.notes);
   }
 
   const Json& job_;
-  const Json &meta_, &spec_;
+  const Json &meta_, &spec_, &status_;
   const std::string name_, ns_, uid_;
   std::vector<Task> tasks_;
   int pod_count_ = 0;
-  Pytorch pytorch_;
+  const Plugins plugins_;
   VolcanoJobPlan plan_;
 };
 
-}  // namespace
-
-Result<VolcanoJobPlan> PlanVolcanoJob(std::string_view json, const std::vector<VolcanoPod>& pods) {
+template <typename Use>
+auto WithJob(std::string_view json, Use use) -> decltype(use(std::declval<Planner&>())) {
   const Json job = Json::parse(json, nullptr, false);
   if (!job.is_object()) return Fail(Code::kParse, "a Volcano Job that is no JSON object");
   try {
-    return Planner(job).Plan(pods);
+    Planner planner(job);
+    return use(planner);
   } catch (const Json::exception& error) {
     return Fail(Code::kInvalid,
                 std::string("a Volcano Job of an unexpected form: ") + error.what());
   }
+}
+
+}  // namespace
+}  // namespace volcano
+
+Result<VolcanoJobPlan> PlanVolcanoJob(std::string_view json, const std::vector<VolcanoPod>& pods,
+                                      TimePoint now) {
+  return volcano::WithJob(json, [&](volcano::Planner& planner) { return planner.Plan(pods, now); });
+}
+
+std::string VolcanoSecretBody(std::string_view json, const SshKeys& keys) {
+  const auto body =
+      volcano::WithJob(json, [&](volcano::Planner& planner) { return planner.Secret(keys); });
+  return body.value_or("");
+}
+
+Result<VolcanoPodSeen> DecodeVolcanoPod(std::string_view json) {
+  TRY(kube::Object object, kube::DecodeObject(json));
+  VolcanoPodSeen seen;
+  VolcanoPod& pod = seen.pod;
+  pod.name = object.meta.name, pod.uid = object.meta.uid;
+  if (const std::string* task = object.meta.Label("volcano.sh/task-spec")) pod.task = *task;
+  pod.leaving = object.meta.deleted.has_value();
+  const volcano::Json root = volcano::Json::parse(json, nullptr, false);
+  const volcano::Json& status = volcano::Member(root, "status");
+  pod.phase = volcano::Text(status, "phase");
+  pod.reason = volcano::Text(status, "reason");
+  for (const volcano::Json& container : volcano::List(status, "containerStatuses")) {
+    const volcano::Json& ended = volcano::Member(volcano::Member(container, "state"), "terminated");
+    if (ended.empty()) continue;
+    const int code = volcano::Number(ended, "exitCode", 0);
+    if (code != 0 && !pod.exit_code) pod.exit_code = code;
+    if (const auto at = ParseTime(volcano::Text(ended, "finishedAt")); at.ok())
+      pod.ended = std::max(pod.ended.value_or(*at), *at);
+  }
+  seen.meta = std::move(object.meta);
+  return seen;
 }
 
 }  // namespace muster::kubesched
