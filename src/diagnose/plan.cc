@@ -90,6 +90,9 @@ constexpr InsideKey kInside[] = {
     {"  state=", "scontrol show node"},
     {"counter == ", "ibqueryerrors"},
     {"[portrcverrors == ", "ibqueryerrors"},
+    {"sensor type (", "ipmitool sensor record"},
+    {"states asserted  ", "ipmitool sensor record"},
+    {"assertions enabled  ", "ipmitool sensor record"},
 };
 
 constexpr std::string_view kKernelAnchors[] = {"nvrm: xid",
