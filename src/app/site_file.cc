@@ -111,7 +111,7 @@ class SiteReader {
   }
 
   void ReadTelemetry(YamlReader& r) {
-    for (const std::string name : {"prometheus", "alertmanager"}) {
+    for (const std::string name : {"prometheus", "alertmanager", "synthetic"}) {
       const std::string url = r.TextOr(name, "");
       if (!url.empty()) site_.endpoints[name] = {name, url, ""};
     }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "backend/host/monitor_http.h"
 #include "backend/host/rooted_files.h"
 #include "base/strings.h"
 
@@ -39,6 +40,7 @@ std::map<std::string, std::string> SshOptions(const Site& site, const std::strin
 HostSite::HostSite(const Site& site, std::string site_folder, World local, HostSiteOptions options)
     : local_(local),
       facility_files_(MakeRootedFiles(local.files, site_folder)),
+      monitor_http_(MakeMonitorHttp(site.endpoints, local.http)),
       folder_(local, std::move(options.runtime_parent)) {
   const std::string own_name(Trim(local.files.Read("/proc/sys/kernel/hostname").value_or("")));
   const std::map<std::string, std::string> ssh = SshOptions(site, site_folder);
@@ -69,7 +71,11 @@ HostSite::~HostSite() = default;
 
 Result<HostPorts> HostSite::At(std::string_view host) {
   HostPorts ports{std::string(host), local_, Origin::kLive};
-  if (host == "monitor") return ports;
+  if (host == "monitor") {
+    return HostPorts{std::string(host),
+                     {local_.clock, local_.files, local_.processes, *monitor_http_, local_.random},
+                     Origin::kLive};
+  }
   if (host == "facility") {
     return HostPorts{std::string(host),
                      {local_.clock, *facility_files_, local_.processes, local_.http, local_.random},

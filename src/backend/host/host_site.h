@@ -23,8 +23,8 @@ struct HostSiteOptions {
 // when it is called as this machine is or when it is the only node and the site says nothing about
 // ssh. Every other node is asked over ssh, by its address or else its name: two nodes must never
 // both be this machine by accident. "facility": this machine, with paths below the site's folder.
-// "fabric": Site::fabric_host, or the first node. "monitor": this machine, with HTTP straight to
-// the endpoints.
+// "fabric": Site::fabric_host, or the first node. "monitor": this machine, with HTTP to
+// the site file's telemetry.
 class HostSite final : public Hosts {
  public:
   // `local` is this machine's ports, borrowed. `site_folder` is the folder of the site file.
@@ -44,6 +44,7 @@ class HostSite final : public Hosts {
   std::vector<std::string> names_;
   std::string fabric_;
   std::unique_ptr<Files> facility_files_;
+  std::unique_ptr<Http> monitor_http_;
   RuntimeFolder folder_;
   std::map<std::string, std::unique_ptr<SshHost>, std::less<>> hosts_;  // null = this machine
 };

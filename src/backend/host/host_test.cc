@@ -171,7 +171,7 @@ TEST_F(SshTest, SpecialHostsAreThere) {
   EXPECT_EQ(*At(hosts, "facility").world.files.Read("/facility/signoff.json"), "{}");
   EXPECT_EQ(At(hosts, "facility").world.files.Read("/../etc/passwd").error().code,
             Code::kPermission);
-  EXPECT_EQ(&At(hosts, "monitor").world.http, &http_);
+  EXPECT_EQ(At(hosts, "monitor").host, "monitor");
   EXPECT_EQ(At(hosts, "fabric").host, "fabric");
   EXPECT_EQ(&At(hosts, "fabric").world.processes, &At(hosts, "a").world.processes);
   EXPECT_EQ(hosts.At("nobody").error().code, Code::kNotFound);
@@ -180,6 +180,22 @@ TEST_F(SshTest, SpecialHostsAreThere) {
   HostSite elsewhere(site, "/site", Local());
   EXPECT_NE(elsewhere.Ssh("sm-host"), nullptr);
   EXPECT_EQ(elsewhere.Names(), (std::vector<std::string>{"a", "b"}));
+}
+
+TEST_F(SshTest, TheMonitorIsWhatTheSiteFileNames) {
+  Site site = SiteOf({NodeOf("a", "10.0.0.1")});
+  site.endpoints["prometheus"] = {"prometheus", "http://10.0.0.9:9090/prom/", ""};
+  HostSite hosts(site, "/site", Local());
+  http_.Serves("http://10.0.0.9:9090/prom/api/v1/targets?state=active", "here");
+  HttpRequest request;
+  request.url = "http://prometheus/api/v1/targets?state=active";
+  const auto answer = At(hosts, "monitor").world.http.Do(request);
+  ASSERT_TRUE(answer.ok()) << answer.error().ToString();
+  EXPECT_EQ(answer->body, "here");
+  request.url = "http://alertmanager/api/v2/alerts";
+  const auto none = At(hosts, "monitor").world.http.Do(request);
+  ASSERT_FALSE(none.ok());
+  EXPECT_NE(none.error().message.find("telemetry.alertmanager"), std::string::npos);
 }
 
 TEST_F(SshTest, OptionsOfTheSiteReachSshAndNothingAsksAQuestion) {
