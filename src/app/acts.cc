@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "app/act_preview.h"
 #include "base/strings.h"
 
 namespace muster {
@@ -103,7 +104,14 @@ Result<Step> DoOne(const Act& act, const ActRecord* earlier, int gate, bool appr
     step.refused = true;
     return step;
   }
+  // The intent holds what the tool itself says would change, where it can say so.
+  if (act.kind == "helm" || act.kind == "kubectl") {
+    const ActPreview preview = PreviewByTool(act, processes);
+    step.record.output = Tail(
+        fmt::format("preview: {}", preview.known ? preview.text : "not known: " + preview.text));
+  }
   TRY_VOID(ledger.ActIntent(gate, step.record));
+  step.record.output.clear();
   Execute(act, processes, step);
   TRY_VOID(ledger.ActOutcome(gate, step.record));
   return step;

@@ -342,7 +342,27 @@ Document RunView(const Context& context, const Run& run, const std::string& site
   return doc;
 }
 
-Document PlanView(const Context& context, const std::vector<GatePlan>& plan) {
+namespace {
+
+// What was asked of a tool about an act, and what it said.
+std::string PreviewLines(const ActPreview& preview) {
+  std::string text = fmt::format("          would change: {}\n",
+                                 !preview.known     ? "UNKNOWN: " + Printable(preview.text)
+                                 : !preview.changes ? "nothing"
+                                                    : "as follows");
+  if (!preview.argv.empty())
+    text += fmt::format("          asked: {}\n",
+                        Printable(muster::Command{.argv = preview.argv}.ToString()));
+  if (!preview.known) return text;
+  for (const std::string_view line : Lines(preview.text))
+    text += fmt::format("            {}\n", Printable(std::string(line)));
+  return text;
+}
+
+}  // namespace
+
+Document PlanView(const Context& context, const std::vector<GatePlan>& plan,
+                  const std::map<std::string, ActPreview>& previews) {
   Document doc;
   doc.kind = "BringupPlan";
   Json gates = Json::array();
@@ -364,6 +384,13 @@ Document PlanView(const Context& context, const std::vector<GatePlan>& plan) {
                       {"argv", act.argv},
                       {"probe", act.probe},
                       {"destructive", act.destructive}});
+      const auto preview = previews.find(act.name);
+      if (preview == previews.end()) continue;
+      text += PreviewLines(preview->second);
+      acts.back()["preview"] = {{"argv", preview->second.argv},
+                                {"known", preview->second.known},
+                                {"changes", preview->second.changes},
+                                {"text", preview->second.text}};
     }
     for (const std::string& read : g.reads) text += fmt::format("  read    {}\n", read);
     for (const std::string& proof : g.proofs) text += fmt::format("  prove   {}\n", proof);

@@ -2,11 +2,13 @@
 // from the same values.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "app/act_preview.h"
 #include "app/bringup.h"
 #include "cli/output.h"
 
@@ -17,7 +19,10 @@ Document StatusView(const Context& context, const SiteStatus& status, TimePoint 
 // A finished run: the gate table, then for every gate that did not pass its findings and the next
 // command.
 Document RunView(const Context& context, const Run& run, const std::string& site_file);
-Document PlanView(const Context& context, const std::vector<GatePlan>& plan);
+// `previews` by the act's name: what the tools say that each act would change, where they were
+// asked.
+Document PlanView(const Context& context, const std::vector<GatePlan>& plan,
+                  const std::map<std::string, ActPreview>& previews = {});
 // The verdicts of gates looked at (`check`).
 Document CheckView(const Context& context, const std::vector<GateResult>& results,
                    const Catalogue& catalogue, Duration took);

@@ -1,3 +1,4 @@
+#include <map>
 #include <ostream>
 
 #include <fmt/format.h>
@@ -103,7 +104,9 @@ ExitCode BringupPlan(const Invocation& invocation) {
   a.AddScope(args);
   a.site.AddTo(args);
   a.output.AddTo(args);
-  bool detailed = false;
+  bool detailed = false, preview = false;
+  args.Flag("--preview", preview,
+            "Ask the tools what each act would change (kubectl diff, dry runs, helm diff)");
   args.Flag("--detailed-exitcode", detailed,
             "Exit 10 when the plan holds acts or gates that are not open");
   if (auto stop = Begin(invocation, args)) return *stop;
@@ -112,7 +115,12 @@ ExitCode BringupPlan(const Invocation& invocation) {
   if (!site.ok()) return Complain(context, site.error());
   const auto plan = PlanBringup(*site, a.options);
   if (!plan.ok()) return Complain(context, plan.error());
-  Emit(context, a.output, PlanView(context, *plan));
+  std::map<std::string, ActPreview> previews;
+  for (const GatePlan& gate : *plan) {
+    for (const Act& act : gate.acts)
+      if (preview) previews.emplace(act.name, PreviewAct(act, site->world.processes));
+  }
+  Emit(context, a.output, PlanView(context, *plan, previews));
   bool changes = false;
   for (const GatePlan& gate : *plan) changes = changes || !gate.acts.empty() || !gate.already_open;
   return detailed && changes ? ExitCode::kPlanHasChanges : ExitCode::kDone;
