@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "base/log.h"
+
 namespace muster {
 
 namespace {
@@ -73,6 +75,13 @@ Evidence Observe(Hosts& hosts, std::span<const PlannedRead> reads, const Observe
   };
   const auto round = [&](const std::vector<const PlannedRead*>& wanted) {
     std::vector<Slot> slots(wanted.size());
+    std::vector<Foreseen> foreseen;
+    for (const PlannedRead* read : wanted) {
+      foreseen.push_back({read->host, [read](const HostPorts& ports) {
+                            static_cast<void>(read->probe->collect(ports));
+                          }});
+    }
+    hosts.Foresee(foreseen);
     ForEachParallel(wanted.size(), hosts.Parallel(), [&](size_t i) {
       const PlannedRead& read = *wanted[i];
       if (progress.Stopped()) return;  // whoever stopped does not use the result
@@ -84,6 +93,8 @@ Evidence Observe(Hosts& hosts, std::span<const PlannedRead> reads, const Observe
       if (!options.keep_readings) slots[i].reading.text.clear();
       progress.ReadingDone(fmt::format("{} on {}", read.probe->id, read.host));
     });
+    const Status forgotten = hosts.Forget();
+    if (!forgotten.ok()) Log(LogLevel::kWarn, forgotten.error().ToString());
     Evidence evidence;
     for (Slot& slot : slots)
       evidence.Add(std::move(slot.reading), std::move(slot.seen), options.keep_readings);

@@ -66,14 +66,19 @@ Status OpenCluster(SiteContext& context) {
   if (!config.ok()) return OpenHosts(context);
   const auto connection = std::make_shared<kube::Connection>(context.world, *config);
   TRY(kubernetes::ClusterJobsOptions jobs, kubernetes::OptionsFromPins(site.pins));
-  const bool reached =
-      !site.ssh.empty() || std::any_of(site.cluster.nodes.begin(), site.cluster.nodes.end(),
-                                       [](const Node& n) { return !n.address.empty(); });
-  context.hosts = std::make_unique<kubernetes::ClusterHosts>(
+  auto hosts = std::make_unique<kubernetes::ClusterHosts>(
       site, context.world, connection->client(),
-      std::make_unique<host::HostSite>(site, folder, context.world), reached, connection);
+      std::make_unique<host::HostSite>(site, folder, context.world),
+      site.NodesHaveAWay() && !site.NodesByPods(), connection);
+  if (site.NodesByPods()) {
+    const bool named = !site.fabric_host.empty() || site.cluster.nodes.empty();
+    hosts->UseProbePods(
+        {.site = *target.probe_pods, .site_name = site.name, .state_folder = context.paths.state},
+        named ? site.fabric_host : site.cluster.nodes.front().name);
+  }
   TRY(context.actuator,
-      MakeSiteActuator(site, *context.hosts, context.world, folder, context.paths.state));
+      MakeSiteActuator(site, hosts->by_logins(), context.world, folder, context.paths.state));
+  context.hosts = std::move(hosts);
   auto cluster = std::make_unique<kubernetes::ClusterJobs>(connection->client(), std::move(jobs));
   if (site.inference.command.empty()) {
     context.endpoints = std::make_unique<NamedEndpoint>(site);

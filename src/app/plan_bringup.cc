@@ -5,6 +5,7 @@
 
 #include "app/bringup.h"
 #include "app/words.h"
+#include "base/strings.h"
 #include "catalogue/expectation.h"
 
 namespace muster {
@@ -27,6 +28,24 @@ std::vector<std::string> ReadsOf(const Site& site, int gate,
                                                     hosts.front(), hosts.back()));
   }
   return lines;
+}
+
+// What makes the nodes' tools run where nobody logs in is a change of its own, for the time of the
+// look: it is told before.
+void AddProbePods(const Site& site, GatePlan& gate, const std::vector<std::string>& nodes) {
+  if (!site.NodesByPods()) return;
+  bool on_nodes = gate.gate == 2 && !gate.proofs.empty();
+  for (const PlannedRead& read : PlanReads(site, gate.gate, nodes)) {
+    const bool by_pod = read.host == "fabric" || site.cluster.FindNode(read.host) != nullptr;
+    on_nodes = on_nodes || (by_pod && !StartsWith(read.probe->id, "kubernetes."));
+  }
+  if (!on_nodes) return;
+  const ProbePods& pods = *site.kubernetes->probe_pods;
+  gate.reads.push_back(fmt::format(
+      "these by probe pods: on each node that is asked, past the scheduler and all "
+      "taints, a privileged pod with the node's process and network namespaces (root on "
+      "the node), image {}, namespace {}; removed and looked for afterwards",
+      pods.image, pods.ns));
 }
 
 std::vector<std::string> ProofsOf(const Site& site, int gate,
@@ -95,6 +114,7 @@ Result<std::vector<GatePlan>> PlanBringup(const SiteContext& context,
       gate.not_applicable.push_back(
           {skipped.criterion->code, skipped.criterion->title, skipped.reason});
     if (gate.criteria > 0) gate.proofs = ProofsOf(context.site(), info.id, nodes);
+    AddProbePods(context.site(), gate, nodes);
     for (const GateStatus& s : status.gates) {
       if (s.gate == info.id) gate.already_open = s.open;
     }

@@ -143,6 +143,31 @@ void ReadPackages(YamlReader& root, Site& site) {
   }
 }
 
+void ReadProbePods(const YamlNode& node, Site& site, YamlReader& root, YamlFindings& findings) {
+  YamlReader r(node, root.file(), findings);
+  ProbePods pods;
+  pods.image = r.Text("image");
+  pods.ns = r.TextOr("namespace", pods.ns);
+  pods.start_within = r.DurationOr("start_within", pods.start_within);
+  if (const YamlNode* annotations = r.Child("annotations")) {
+    if (annotations->kind != YamlNode::Kind::kMapping)
+      r.SayAt(*annotations, "annotations: expected a mapping of names to texts");
+    for (const YamlEntry& entry : annotations->entries) {
+      const auto text = YamlText(entry.value);
+      if (text.ok()) pods.annotations[entry.key] = *text;
+      if (!text.ok()) r.SayAt(entry.value, entry.key + ": " + text.error().message);
+    }
+  }
+  if (!pods.image.empty() && !Contains(pods.image, "@sha256:"))
+    r.Say("image: expected NAME@sha256:...; what runs as root on every node is pinned by digest");
+  r.Done();
+  site.kubernetes->probe_pods = std::move(pods);
+  if (site.kind == SiteKind::kKubernetes && !site.NodesByPods())
+    root.SayAt(node, "probe_pods: the nodes are reached by ssh or address, leave one of them out");
+  if (site.kind != SiteKind::kKubernetes)
+    root.SayAt(node, "probe_pods: is of type kubernetes; other hosts are reached by ssh");
+}
+
 }  // namespace
 
 bool FitsPattern(std::string_view name, std::string_view pattern) {
@@ -171,7 +196,8 @@ void ReadActing(YamlReader& root, Site& site, YamlFindings& findings) {
   site.sudo = root.BoolOr("sudo", false);
   if (const YamlNode* node = root.Child("kubernetes")) {
     YamlReader r(*node, root.file(), findings);
-    site.kubernetes = KubernetesTarget{r.TextOr("kubeconfig", ""), r.TextOr("context", "")};
+    site.kubernetes = KubernetesTarget{r.TextOr("kubeconfig", ""), r.TextOr("context", ""), {}};
+    if (const YamlNode* pods = r.Child("probe_pods")) ReadProbePods(*pods, site, r, findings);
     r.Done();
   } else if (site.kind == SiteKind::kKubernetes) {
     site.kubernetes = KubernetesTarget{};

@@ -38,6 +38,24 @@ TEST(SiteActing, ABmcIsNamedForEachNodeThatFits) {
   EXPECT_EQ(site.bmcs.at("login").cipher_suite, 3);
 }
 
+TEST(SiteActing, ProbePodsArePinnedAndTheOnlyWayToTheNodes) {
+  const std::string pods =
+      "kubernetes:\n  probe_pods: {image: \"r/t@sha256:aa\", namespace: probes, start_within: 5m, "
+      "annotations: {a: b}}\n";
+  const auto site = ParseSite(SiteText(pods, "kubernetes"), "s.yaml");
+  ASSERT_TRUE(site.ok()) << site.error().message;
+  EXPECT_TRUE(site->NodesByPods() && site->NodesHaveAWay());
+  EXPECT_EQ(site->kubernetes->probe_pods->ns, "probes");
+  EXPECT_EQ(site->kubernetes->probe_pods->annotations.at("a"), "b");
+  EXPECT_THAT(Wrong(pods + "ssh: {user: ops}\n", "kubernetes"), HasSubstr("leave one of them out"));
+  EXPECT_THAT(Wrong(pods), HasSubstr("other hosts are reached by ssh"));
+  EXPECT_THAT(Wrong("kubernetes: {probe_pods: {image: \"r/t:1\"}}\n", "kubernetes"),
+              HasSubstr("pinned by digest"));
+  EXPECT_THAT(Wrong("kubernetes: {probe_pods: {}}\n", "kubernetes"), HasSubstr("image"));
+  EXPECT_FALSE(ParseSite(SiteText("", "kubernetes"), "s.yaml")->NodesHaveAWay());
+  EXPECT_TRUE(Read("").NodesHaveAWay());
+}
+
 TEST(SiteActing, APasswordInTheFileIsRefusedAndNotRepeated) {
   const std::string said =
       Wrong("bmcs:\n  - {nodes: [gpu-01], address: \"https://b\", user: u, password: hunter2}\n");

@@ -4,6 +4,8 @@
 // tools run) and "monitor" (Prometheus and Alertmanager).
 #pragma once
 
+#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +14,13 @@
 #include "probes/probe.h"
 
 namespace muster {
+
+// One read that is about to happen, as a function of its host's ports. It may be called several
+// times, and with empty answers.
+struct Foreseen {
+  std::string host;
+  std::function<void(const HostPorts&)> read;
+};
 
 class Hosts {
  public:
@@ -23,6 +32,11 @@ class Hosts {
   virtual Origin origin() const = 0;
   // How many hosts may usefully be asked at the same time.
   virtual int Parallel() const = 0;
+  // Where a command is dear (a pod each), what these reads will ask is brought in one go, and
+  // answers them until Forget(). Elsewhere nothing happens. Forget() says what could not be taken
+  // away again.
+  virtual void Foresee(std::span<const Foreseen> /*reads*/) {}
+  virtual Status Forget() { return {}; }
 };
 
 }  // namespace muster

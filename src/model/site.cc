@@ -57,6 +57,7 @@ void AddNodeFeatures(const Site& site, std::set<std::string>& features) {
 std::set<std::string> Site::Features() const {
   std::set<std::string> features{std::string(ToString(kind))};
   AddNodeFeatures(*this, features);
+  features.insert(NodesHaveAWay() ? "node_tools" : "api_only");
   if (cluster.nodes.size() > 1) features.insert("multi_node");
   if (!cluster.switches.empty() && !cluster.links.empty()) features.insert("switches");
   if (features.contains("rdma")) features.insert(roce ? "roce" : "infiniband");
@@ -74,6 +75,23 @@ std::set<std::string> Site::Features() const {
     features.insert("training_reports");
   if (expect_sharp) features.insert("sharp");
   return features;
+}
+
+namespace {
+
+bool HasLogins(const Site& site) {
+  return !site.ssh.empty() || std::any_of(site.cluster.nodes.begin(), site.cluster.nodes.end(),
+                                          [](const Node& n) { return !n.address.empty(); });
+}
+
+}  // namespace
+
+bool Site::NodesByPods() const {
+  return kind == SiteKind::kKubernetes && !HasLogins(*this) && kubernetes && kubernetes->probe_pods;
+}
+
+bool Site::NodesHaveAWay() const {
+  return kind != SiteKind::kKubernetes || HasLogins(*this) || NodesByPods();
 }
 
 std::optional<std::vector<std::string>> Site::ScopeNodes(std::string_view scope) const {

@@ -98,10 +98,19 @@ struct BmcEndpoint {
   int cipher_suite = 17;           // IPMI
 };
 
+// How the nodes' own tools are run where nobody may log in: by a short privileged pod on each node.
+struct ProbePods {
+  std::string image;  // by digest; with sh and nsenter
+  std::string ns = "default";
+  std::map<std::string, std::string> annotations;
+  Duration start_within = std::chrono::minutes(2);  // images are pulled
+};
+
 // The API server that places work on the site's nodes.
 struct KubernetesTarget {
-  std::string kubeconfig;  // empty = as kubectl finds it
-  std::string context;     // empty = the current one
+  std::string kubeconfig;               // empty = as kubectl finds it
+  std::string context;                  // empty = the current one
+  std::optional<ProbePods> probe_pods;  // nothing: ssh, or not at all
 };
 
 // A scope is a named subset that is brought up on its own: a pair, a pool, an
@@ -154,6 +163,11 @@ struct Site {
   // "prometheus", "alertmanager", "sharp", "switches", "rdma", "inference",
   // "training" ...
   std::set<std::string> Features() const;
+  // Somebody knows a way to run the nodes' own tools: always, but on a cluster without ssh,
+  // addresses and probe pods.
+  bool NodesHaveAWay() const;
+  // They are run by pods: a cluster with probe pods, without ssh and addresses.
+  bool NodesByPods() const;
   // Nodes of a scope; "" or "all" is every node. Unknown names give nothing.
   std::optional<std::vector<std::string>> ScopeNodes(std::string_view scope) const;
 };

@@ -112,8 +112,8 @@ void PutRole(const InstallRequest& request, const InstallRole& role, RenderedJob
       into);
   // Whoever submits or proves is a person or a team's own account, and not every scheduler makes
   // Volcano's pods: those roles are bound by an administrator.
-  if (role.id == "submitter" || role.id == "prover" || role.id == "volcano-jobs" ||
-      role.id == "kueue-admission")
+  if (role.id == "submitter" || role.id == "prover" || role.id == "prober" ||
+      role.id == "exporter-reader" || role.id == "volcano-jobs" || role.id == "kueue-admission")
     return;
   Put({{"apiVersion", "v1"}, {"kind", "ServiceAccount"}, {"metadata", Meta(name, request.ns)}},
       into);

@@ -32,8 +32,9 @@ TEST(InstallTable, OfTheCatalogueHasNoWildcardNoSecretsAndAReasonForEachVerb) {
       }
     }
   }
-  EXPECT_EQ(ids, (std::set<std::string>{"kubelet-reader", "kueue-admission", "observer", "prover",
-                                        "scheduler", "submitter", "volcano-jobs"}));
+  EXPECT_EQ(ids, (std::set<std::string>{"exporter-reader", "kubelet-reader", "kueue-admission",
+                                        "observer", "prober", "prover", "scheduler", "submitter",
+                                        "volcano-jobs"}));
 }
 
 TEST(InstallTable, AWildcardHasItsPlace) {

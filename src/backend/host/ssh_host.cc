@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "backend/host/remote_script.h"
+#include "backend/remote_ports.h"
 #include "base/strings.h"
 
 namespace muster::host {
@@ -65,8 +66,8 @@ SshHost::SshHost(std::string name, SshTarget target, World local, RuntimeFolder&
       local_(local),
       folder_(folder),
       processes_(std::make_unique<SshProcesses>(*this)),
-      files_(MakeSshFiles(*this)),
-      http_(MakeSshHttp(*this)) {}
+      files_(MakeRemoteFiles(name_, [this](const Command& c) { return Run(c); })),
+      http_(MakeRemoteHttp(name_, [this](const Command& c) { return Run(c); }, local.clock)) {}
 
 SshHost::~SshHost() {
   if (!ever_connected_ || target_.control_path.empty()) return;

@@ -76,8 +76,4 @@ class SshHost {
   std::unique_ptr<Http> http_;
 };
 
-// The parts of it, each in a file of its own; they borrow the host.
-std::unique_ptr<Files> MakeSshFiles(SshHost& host);
-std::unique_ptr<Http> MakeSshHttp(SshHost& host);
-
 }  // namespace muster::host

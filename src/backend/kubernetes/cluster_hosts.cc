@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "backend/kubernetes/exporter_http.h"
+#include "backend/kubernetes/probe_node.h"
 #include "kube/stream_reader.h"
 
 namespace muster::kubernetes {
@@ -13,13 +15,25 @@ namespace {
 Error NoWay() {
   return Error{
       Code::kUnavailable,
-      "a cluster's nodes are seen through its API server alone: ssh in the site file names "
-      "how their own tools can be run",
+      "a cluster's nodes are seen through its API server alone: ssh or kubernetes.probe_pods in "
+      "the site file names how their own tools can be run",
       {},
       false};
 }
 
 }  // namespace
+
+class ClusterHosts::ByLogins final : public Hosts {
+ public:
+  explicit ByLogins(ClusterHosts& all) : all_(all) {}
+  std::vector<std::string> Names() const override { return all_.Names(); }
+  Result<HostPorts> At(std::string_view host) override { return all_.At(host, false); }
+  Origin origin() const override { return all_.origin(); }
+  int Parallel() const override { return all_.Parallel(); }
+
+ private:
+  ClusterHosts& all_;
+};
 
 // `kubectl get --raw PATH`, answered by our own client; everything else goes to whoever reaches the
 // node, or to nobody.
@@ -30,7 +44,7 @@ class ClusterHosts::Asks final : public Processes {
 
   Result<CommandResult> Run(const Command& command) override {
     const auto& words = command.argv;
-    if (words.size() != 4 || words[0] != "kubectl" || words[1] != "get" || words[2] != "--raw") {
+    if (!IsRawGet(command)) {
       if (others_ != nullptr) return others_->Run(command);
       return Fail(NoWay());
     }
@@ -103,10 +117,13 @@ ClusterHosts::ClusterHosts(const Site& site, World local, kube::Client& client,
       others_(std::move(others)),
       nodes_have_a_way_(nodes_have_a_way),
       no_files_(std::make_unique<NoFiles>()),
-      no_http_(std::make_unique<NoHttp>()) {
+      no_http_(std::make_unique<NoHttp>()),
+      by_logins_(std::make_unique<ByLogins>(*this)) {
   for (const Node& node : site.cluster.nodes) names_.push_back(node.name);
 }
 ClusterHosts::~ClusterHosts() = default;
+
+Hosts& ClusterHosts::by_logins() { return *by_logins_; }
 
 Origin ClusterHosts::origin() const {
   const std::lock_guard lock(mutex_);
@@ -125,9 +142,18 @@ Origin ClusterHosts::origin() const {
   return *origin_;
 }
 
-Result<HostPorts> ClusterHosts::At(std::string_view host) {
+Http& ClusterHosts::Exporter(std::string_view node, Http& otherwise) {
+  exporters_.push_back(MakeExporterHttp(client_, mutex_, std::string(node), otherwise));
+  return *exporters_.back();
+}
+
+Result<HostPorts> ClusterHosts::At(std::string_view host, bool by_pods) {
   const bool node = std::find(names_.begin(), names_.end(), host) != names_.end();
   const Origin where = origin();
+  if (by_pods && pods_ != nullptr) {
+    const auto found = pod_nodes_.find(host == "fabric" ? std::string_view(fabric_) : host);
+    if (found != pod_nodes_.end()) return PortsOf(*found->second, host, where);
+  }
   if (!node && host != site_) {
     TRY(HostPorts other, others_->At(host));
     return HostPorts{other.host, other.world, where};
@@ -140,14 +166,70 @@ Result<HostPorts> ClusterHosts::At(std::string_view host) {
     const std::lock_guard lock(made_);
     asks_.push_back(std::make_unique<Asks>(client_, mutex_, processes));
     return HostPorts{std::string(host),
-                     World{there.world.clock, there.world.files, *asks_.back(), there.world.http,
-                           there.world.random},
+                     World{there.world.clock, there.world.files, *asks_.back(),
+                           Exporter(host, there.world.http), there.world.random},
                      where};
   }
   const std::lock_guard lock(made_);
   asks_.push_back(std::make_unique<Asks>(client_, mutex_, processes));
+  Http& http = node ? Exporter(host, world.http) : world.http;
   return HostPorts{std::string(host),
-                   World{world.clock, world.files, *asks_.back(), world.http, world.random}, where};
+                   World{world.clock, world.files, *asks_.back(), http, world.random}, where};
+}
+
+// A node's ports by probe pods.
+struct ClusterHosts::PodNode {
+  PodNode(ClusterHosts& all, const std::string& name)
+      : api(all.client_, all.mutex_, nullptr),
+        node(*all.pods_, api, name, all.local_.clock),
+        http(MakeExporterHttp(all.client_, all.mutex_, name, node.http())) {}
+  Asks api;
+  ProbeNode node;
+  std::unique_ptr<Http> http;
+};
+
+HostPorts ClusterHosts::PortsOf(PodNode& node, std::string_view host, Origin origin) {
+  return HostPorts{std::string(host),
+                   World{local_.clock, node.node.files(), node.node, *node.http, local_.random},
+                   origin};
+}
+
+void ClusterHosts::UseProbePods(ProbePodsOptions options, const std::string& fabric) {
+  pods_ = std::make_unique<ProbePods>(client_, mutex_, local_.files, std::move(options));
+  fabric_ = fabric;
+  for (const std::string& name : names_)
+    pod_nodes_.emplace(name, std::make_unique<PodNode>(*this, name));
+}
+
+// What one answer leads to (an adapter's name, then its counters) is found by asking again with
+// what is known by then.
+void ClusterHosts::Foresee(std::span<const Foreseen> reads) {
+  constexpr int kRounds = 4;
+  if (pods_ == nullptr) return;
+  for (int round = 0; round < kRounds; ++round) {
+    for (auto& [name, node] : pod_nodes_) node->node.Note(true);
+    for (const Foreseen& one : reads) {
+      const auto found = pod_nodes_.find(one.host == "fabric" ? fabric_ : one.host);
+      if (found != pod_nodes_.end()) one.read(PortsOf(*found->second, one.host, Origin::kLive));
+    }
+    std::map<std::string, std::vector<Command>> asked;
+    bool clock = false;
+    for (auto& [name, node] : pod_nodes_) {
+      node->node.Note(false);
+      if (auto commands = node->node.TakeNoted(); !commands.empty())
+        asked[name] = std::move(commands);
+      clock = clock || (round == 0 && node->node.asks_the_time());
+    }
+    if (asked.empty()) return;
+    for (auto& [name, answers] : pods_->Run(asked, clock))
+      pod_nodes_.at(name)->node.Learn(asked.at(name), std::move(answers));
+  }
+}
+
+Status ClusterHosts::Forget() {
+  if (pods_ == nullptr) return {};
+  for (auto& [name, node] : pod_nodes_) node->node.Forget();
+  return pods_->Remove();
 }
 
 }  // namespace muster::kubernetes

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "backend/kubernetes/pod_words.h"
 #include "backend/kubernetes/rank_script.h"
 #include "base/strings.h"
 #include "kube/core.h"
@@ -21,45 +22,6 @@ constexpr int kGraceSeconds = 15;  // for the others, once a rank has failed
 constexpr const char* kCompletionIndex = "batch.kubernetes.io/job-completion-index";
 // No scheduler answers to it: such pods are bound by whoever made them.
 constexpr const char* kNoScheduler = "muster.dev-placed";
-
-const json* At(const json& object, std::initializer_list<const char*> keys) {
-  const json* at = &object;
-  for (const char* key : keys) {
-    if (!at->is_object()) return nullptr;
-    const auto found = at->find(key);
-    if (found == at->end()) return nullptr;
-    at = &*found;
-  }
-  return at;
-}
-std::string TextOf(const json* at) {
-  return at != nullptr && at->is_string() ? at->get<std::string>() : std::string();
-}
-
-// What its container waits for, or ended with: "ImagePullBackOff: no such image".
-std::string WordOf(const json& pod) {
-  for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
-    const json* statuses = At(pod, {"status", list});
-    if (statuses == nullptr || !statuses->is_array()) continue;
-    for (const json& one : *statuses) {
-      for (const char* state : {"waiting", "terminated"}) {
-        const std::string reason = TextOf(At(one, {"state", state, "reason"}));
-        if (reason.empty() || reason == "Completed") continue;
-        const std::string message = TextOf(At(one, {"state", state, "message"}));
-        return message.empty() ? reason : reason + ": " + message;
-      }
-    }
-  }
-  return "";
-}
-
-bool HasRun(const json& pod) {
-  const json* statuses = At(pod, {"status", "containerStatuses"});
-  if (statuses == nullptr || !statuses->is_array()) return false;
-  return std::any_of(statuses->begin(), statuses->end(), [](const json& one) {
-    return At(one, {"state", "running"}) != nullptr || At(one, {"state", "terminated"}) != nullptr;
-  });
-}
 
 // One pod of the gang, as it was last seen.
 struct Member {

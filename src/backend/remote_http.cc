@@ -1,10 +1,10 @@
 // HTTP as a host sees it: curl, run there. For exporters that listen on the host's own loopback.
 #include <fmt/format.h>
 
-#include "backend/host/ssh_host.h"
+#include "backend/remote_ports.h"
 #include "base/strings.h"
 
-namespace muster::host {
+namespace muster {
 
 namespace {
 
@@ -82,9 +82,10 @@ Result<HttpResponse> Parse(std::string_view text, const std::string& url) {
   }
 }
 
-class SshHttp final : public Http {
+class RemoteHttp final : public Http {
  public:
-  explicit SshHttp(SshHost& host) : host_(host) {}
+  RemoteHttp(std::string host, RunThere run, Clock& clock)
+      : host_(std::move(host)), run_(std::move(run)), clock_(clock) {}
 
   Result<HttpResponse> Do(const HttpRequest& request) override {
     if (request.body.find('\0') != std::string::npos) {
@@ -94,10 +95,10 @@ class SshHttp final : public Http {
     command.stdin_text = Config(request);
     command.timeout = request.timeout + std::chrono::seconds(5);
     command.max_output = request.max_body + (64u << 10);
-    TRY(const CommandResult result, host_.Run(command));
+    TRY(const CommandResult result, run_(command));
     if (result.timed_out || result.exit_code == 28) {
       return Fail(Code::kTimeout, fmt::format("{} {} on {}: no answer in time", request.method,
-                                              request.url, host_.name()));
+                                              request.url, host_));
     }
     if (result.exit_code != 0) {
       // 3: a malformed URL, 1: a protocol that is not HTTP (curl(1), EXIT CODES), also when the
@@ -106,7 +107,7 @@ class SshHttp final : public Http {
       return Fail(no_http                                          ? Code::kParse
                   : result.exit_code == 3 || result.exit_code == 1 ? Code::kInvalid
                                                                    : Code::kUnavailable,
-                  fmt::format("{} {} on {}: {}", request.method, request.url, host_.name(),
+                  fmt::format("{} {} on {}: {}", request.method, request.url, host_,
                               Shorten(Printable(Trim(result.err)), 200)));
     }
     TRY(HttpResponse response, Parse(result.out, request.url));
@@ -121,20 +122,23 @@ class SshHttp final : public Http {
   // Over this road pieces have lost their times: the whole body comes at its end.
   Result<HttpResponse> Stream(const HttpRequest& request, const OnBytes& on_bytes,
                               Duration& sent_at) override {
-    const World ports = host_.ports();
-    sent_at = ports.clock.Monotonic();
+    sent_at = clock_.Monotonic();
     TRY(HttpResponse response, Do(request));
-    on_bytes(response.body, ports.clock.Monotonic());
+    on_bytes(response.body, clock_.Monotonic());
     response.body.clear();
     return response;
   }
 
  private:
-  SshHost& host_;
+  const std::string host_;
+  const RunThere run_;
+  Clock& clock_;
 };
 
 }  // namespace
 
-std::unique_ptr<Http> MakeSshHttp(SshHost& host) { return std::make_unique<SshHttp>(host); }
+std::unique_ptr<Http> MakeRemoteHttp(std::string host, RunThere run, Clock& clock) {
+  return std::make_unique<RemoteHttp>(std::move(host), std::move(run), clock);
+}
 
-}  // namespace muster::host
+}  // namespace muster

@@ -1,15 +1,13 @@
-// Files of a host behind OpenSSH: reading, listing, looking. Whatever would write is refused:
-// Muster installs nothing and leaves nothing behind; what must change on a host is an act,
-// previewed and journalled.
+// Reading, listing, looking; whatever would write is refused.
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "backend/host/ssh_host.h"
+#include "backend/remote_ports.h"
 #include "base/strings.h"
 #include "world/posix/shell_quote.h"
 
-namespace muster::host {
+namespace muster {
 
 namespace {
 
@@ -24,9 +22,9 @@ tl::unexpected<Error> NoWriting(std::string_view what, const std::string& path) 
   return Fail(Code::kRefused, fmt::format("{} {}: files of a host are only read", what, path));
 }
 
-class SshFiles final : public Files {
+class RemoteFiles final : public Files {
  public:
-  explicit SshFiles(SshHost& host) : host_(host) {}
+  RemoteFiles(std::string host, RunThere run) : host_(std::move(host)), run_(std::move(run)) {}
 
   Result<std::string> Read(const std::string& path, uint64_t limit) override {
     const std::string name = ShellQuote(path);
@@ -61,7 +59,7 @@ class SshFiles final : public Files {
             1u << 20));
     TRY(std::vector<FileInfo> found, Parse(result.out));
     if (found.size() != 1)
-      return Fail(Code::kParse, fmt::format("looking at {} on {}", path, host_.name()));
+      return Fail(Code::kParse, fmt::format("looking at {} on {}", path, host_));
     return std::move(found[0]);
   }
 
@@ -80,24 +78,26 @@ class SshFiles final : public Files {
 
  private:
   Result<CommandResult> Run(const std::string& path, const std::string& script, size_t limit) {
-    TRY(CommandResult result, host_.RunScript(script, kTimeout, limit));
+    Command command{{"/bin/sh", "-c", script}};
+    command.timeout = kTimeout;
+    command.max_output = limit;
+    TRY(CommandResult result, run_(command));
     if (result.timed_out) {
-      return Fail(Code::kTimeout, fmt::format("{} on {}: no answer within {}", path, host_.name(),
+      return Fail(Code::kTimeout, fmt::format("{} on {}: no answer within {}", path, host_,
                                               FormatDuration(kTimeout)));
     }
     if (result.exit_code == kMissing)
-      return Fail(Code::kNotFound, fmt::format("no {} on {}", path, host_.name()));
+      return Fail(Code::kNotFound, fmt::format("no {} on {}", path, host_));
     if (result.exit_code == kForbidden)
-      return Fail(Code::kPermission,
-                  fmt::format("{} on {}: Permission denied", path, host_.name()));
+      return Fail(Code::kPermission, fmt::format("{} on {}: Permission denied", path, host_));
     if (result.exit_code == kFolder)
-      return Fail(Code::kInvalid, fmt::format("{} on {} is a folder", path, host_.name()));
+      return Fail(Code::kInvalid, fmt::format("{} on {} is a folder", path, host_));
     if (result.exit_code != 0) {
       const bool forbidden =
           Contains(result.err, "ermission denied") || Contains(result.err, "not permitted");
-      return Fail(forbidden ? Code::kPermission : Code::kInvalid,
-                  fmt::format("{} on {}: {}", path, host_.name(),
-                              Shorten(Printable(Trim(result.err)), 200)));
+      return Fail(
+          forbidden ? Code::kPermission : Code::kInvalid,
+          fmt::format("{} on {}: {}", path, host_, Shorten(Printable(Trim(result.err)), 200)));
     }
     return result;
   }
@@ -108,7 +108,7 @@ class SshFiles final : public Files {
     std::vector<std::string_view> fields = Split(text, '\0');
     std::vector<FileInfo> found;
     if (fields.size() % 4 != 1 || !fields.back().empty()) {
-      return Fail(Code::kParse, fmt::format("find on {} gave an unfinished answer", host_.name()));
+      return Fail(Code::kParse, fmt::format("find on {} gave an unfinished answer", host_));
     }
     for (size_t i = 0; i + 4 < fields.size(); i += 4) {
       FileInfo info;
@@ -128,11 +128,14 @@ class SshFiles final : public Files {
     return found;
   }
 
-  SshHost& host_;
+  const std::string host_;
+  const RunThere run_;
 };
 
 }  // namespace
 
-std::unique_ptr<Files> MakeSshFiles(SshHost& host) { return std::make_unique<SshFiles>(host); }
+std::unique_ptr<Files> MakeRemoteFiles(std::string host, RunThere run) {
+  return std::make_unique<RemoteFiles>(std::move(host), std::move(run));
+}
 
-}  // namespace muster::host
+}  // namespace muster

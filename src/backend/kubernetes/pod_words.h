@@ -1,0 +1,15 @@
+// What a pod's status says of its containers, in words.
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace muster::kubernetes {
+
+// What its container waits for, or ended with: "ImagePullBackOff: no such image".
+std::string WordOf(const nlohmann::json& pod);
+// A container of it runs, or ran.
+bool HasRun(const nlohmann::json& pod);
+
+}  // namespace muster::kubernetes
