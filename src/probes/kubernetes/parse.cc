@@ -7,23 +7,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/strings.h"
+#include "probes/kubernetes/answer.h"
 
 namespace muster {
 
 namespace {
 
-using Json = nlohmann::json;
-
-const Json& In(const Json& object, const char* key) {
-  static const Json kNull;
-  if (!object.is_object()) return kNull;
-  const auto found = object.find(key);
-  return found == object.end() ? kNull : *found;
-}
-std::string TextIn(const Json& object, const char* key) {
-  const Json& value = In(object, key);
-  return value.is_string() ? value.get<std::string>() : std::string();
-}
+using namespace kubernetes_answer;
 
 // Devices are whole numbers, as texts. Nothing for anything else.
 std::optional<int64_t> CountIn(const Json& amounts, const std::string& name) {
@@ -39,50 +29,6 @@ bool IsRdma(const std::string& name) {
          StartsWith(name, "nvidia.com/rdma") || StartsWith(name, "nvidia.com/hostdev") ||
          StartsWith(name, "openshift.io/") || StartsWith(name, "intel.com/sriov") ||
          name == "vpc.amazonaws.com/efa";
-}
-
-// What came in place of the object: why nothing is known. A failed command prints a sentence on
-// stderr; an API that is not served is no silence, but the operator's absence.
-struct Answer {
-  Json json;
-  std::optional<Unobserved> why;
-};
-Answer Read(const Reading& reading) {
-  Answer answer;
-  if (reading.fault) {
-    answer.why = reading.fault;
-  } else if (reading.exit_code != 0) {
-    const std::string said = Shorten(std::string(Trim(reading.stderr_text)), 300);
-    const bool refused = Contains(said, "orbidden") || Contains(said, "may not");
-    answer.why = Unobserved{refused ? UnknownReason::kNotPermitted : UnknownReason::kToolFault,
-                            said.empty() ? fmt::format("exit {}", reading.exit_code) : said};
-  } else {
-    answer.json = Json::parse(reading.text, nullptr, false);
-    if (!answer.json.is_object())
-      answer.why = Unobserved{UnknownReason::kUnparsable, "no JSON object, or a cut one"};
-  }
-  return answer;
-}
-
-// The items of a list; a list without the key "items" is none.
-const Json* Items(const Answer& answer, ObservationBuilder& builder, const Subject& about,
-                  std::initializer_list<std::string_view> facts) {
-  const Json& items = In(answer.json, "items");
-  if (!answer.why && items.is_array()) return &items;
-  const Unobserved why = answer.why.value_or(
-      Unobserved{UnknownReason::kUnparsable, "expected a list with the key items"});
-  for (const std::string_view fact : facts)
-    builder.AddUnobserved(about, fact, why.reason, why.detail);
-  return nullptr;
-}
-
-std::string ConditionOf(const Json& status, std::string_view type, const char* field) {
-  const Json& conditions = In(status, "conditions");
-  if (!conditions.is_array()) return "";
-  for (const Json& c : conditions) {
-    if (TextIn(c, "type") == type) return TextIn(c, field);
-  }
-  return "";
 }
 
 void AddNode(const Json& node, ObservationBuilder& builder) {

@@ -6,6 +6,8 @@
 namespace muster {
 
 Observations ParseKubeNodes(const Reading& reading);
+Observations ParseNodeInfo(const Reading& reading);
+Observations ParseNodeSoftware(const Reading& reading);
 Observations ParseGpuOperator(const Reading& reading);
 Observations ParseGpuOperands(const Reading& reading);
 Observations ParseNetworkOperator(const Reading& reading);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "probes/kubernetes/answer.h"
 #include "probes/kubernetes/probes.h"
 
 namespace muster {
@@ -42,6 +43,38 @@ TEST(KubeNodes, SaysWhatANodeMayHandOut) {
   EXPECT_EQ(ValueOf(seen, "kube.rdma_resources", "n1"), "rdma/rdma_shared_device_a=63");
   EXPECT_EQ(ValueOf(seen, "kube.node_ready", "n1"), "yes");
   EXPECT_EQ(ValueOf(seen, "kube.nic_driver", "n1"), "yes");
+}
+
+TEST(KubeAnswer, ARefusalIsNotPermittedAndACutAnswerUnparsable) {
+  Reading refused = Of("");
+  refused.exit_code = 1;
+  refused.stderr_text = "Forbidden: nodes is forbidden";
+  EXPECT_EQ(kubernetes_answer::Read(refused).why->reason, UnknownReason::kNotPermitted);
+  EXPECT_EQ(kubernetes_answer::Read(Of("{\"items\":[")).why->reason, UnknownReason::kUnparsable);
+  EXPECT_FALSE(kubernetes_answer::Read(Of("{}")).why.has_value());
+}
+
+const char* const kInfo =
+    R"({"items":[{"metadata":{"name":"n1"},"status":{"nodeInfo":{"kernelVersion":"6.8.0-87-generic","osImage":"Ubuntu 24.04.3 LTS","kubeletVersion":"v1.37.1","containerRuntimeVersion":"containerd://2.1.4"},
+"conditions":[{"type":"MemoryPressure","status":"False"},{"type":"DiskPressure","status":"False"},{"type":"PIDPressure","status":"False"},{"type":"Ready","status":"True"}]}},
+{"metadata":{"name":"n2"},"status":{"nodeInfo":{"kernelVersion":"","kubeletVersion":"v1.37.1"},"conditions":[{"type":"MemoryPressure","status":"False"},{"type":"DiskPressure","status":"True"},{"type":"PIDPressure","status":"Unknown"}]}},
+{"metadata":{"name":"n3"},"status":{"conditions":[{"type":"MemoryPressure","status":"Unknown"}]}}]})";
+
+TEST(KubeNodeInfo, SoftwareIsWhatTheKubeletWrote) {
+  const auto software = ParseNodeSoftware(Of(kInfo)), info = ParseNodeInfo(Of(kInfo));
+  EXPECT_EQ(ValueOf(software, "node.kernel", "n1"), "6.8.0-87-generic");
+  EXPECT_EQ(ValueOf(software, "node.os", "n1"), "Ubuntu 24.04.3 LTS");
+  EXPECT_EQ(ValueOf(info, "kube.kubelet_version", "n1"), "v1.37.1");
+  EXPECT_EQ(ValueOf(info, "kube.container_runtime", "n1"), "containerd://2.1.4");
+  EXPECT_EQ(ValueOf(software, "node.kernel", "n2"), "unknown");
+  EXPECT_EQ(ValueOf(info, "kube.kubelet_version", "n3"), "unknown");
+}
+
+TEST(KubeNodeInfo, PressureIsNamedAndSilenceIsNotHealth) {
+  const auto seen = ParseNodeInfo(Of(kInfo));
+  EXPECT_EQ(ValueOf(seen, "kube.pressure", "n1"), "none");
+  EXPECT_EQ(ValueOf(seen, "kube.pressure", "n2"), "DiskPressure");
+  EXPECT_EQ(ValueOf(seen, "kube.pressure", "n3"), "unknown");
 }
 
 TEST(KubeNodes, ANodeThatSaysNothingIsUnknownAndNotEmpty) {

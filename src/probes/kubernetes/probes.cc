@@ -17,6 +17,12 @@ Reading Raw(const HostPorts& ports, std::string_view probe, const std::string& p
 }
 
 Reading CollectNodes(const HostPorts& p) { return Raw(p, "kubernetes.nodes", "/api/v1/nodes"); }
+Reading CollectNodeInfo(const HostPorts& p) {
+  return Raw(p, "kubernetes.node_info", "/api/v1/nodes");
+}
+Reading CollectNodeSoftware(const HostPorts& p) {
+  return Raw(p, "kubernetes.node_software", "/api/v1/nodes");
+}
 Reading CollectGpuOperator(const HostPorts& p) {
   return Raw(p, "kubernetes.gpu_operator", "/apis/nvidia.com/v1/clusterpolicies");
 }
@@ -40,13 +46,23 @@ Reading CollectKubelet(const HostPorts& p) {
 }  // namespace
 
 std::span<const Probe> KubernetesProbes() {
-  static const std::array<Probe, 6> kProbes = {{
+  static const std::array<Probe, 8> kProbes = {{
       {"kubernetes.nodes",
        "json",
        {"kube.nodes", "kube.node_ready", "kube.gpus_allocatable", "kube.rdma_allocatable",
         "kube.rdma_resources", "kube.nic_seen", "kube.nic_driver"},
        &CollectNodes,
        &ParseKubeNodes},
+      {"kubernetes.node_info",
+       "json",
+       {"kube.kubelet_version", "kube.container_runtime", "kube.pressure"},
+       &CollectNodeInfo,
+       &ParseNodeInfo},
+      {"kubernetes.node_software",
+       "json",
+       {"node.kernel", "node.os"},
+       &CollectNodeSoftware,
+       &ParseNodeSoftware},
       {"kubernetes.gpu_operator",
        "json",
        {"gpu_operator.state"},

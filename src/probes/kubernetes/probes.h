@@ -13,8 +13,9 @@
 
 namespace muster {
 
-// kubernetes.nodes, .gpu_operator, .gpu_operands, .network_operator, .attachments (read where the
-// cluster's API answers, under the site's name) and .kubelet (under a node's name).
+// kubernetes.nodes, .node_info, .node_software (in the place of node.software, where nobody can run
+// the nodes' own tools), .gpu_operator, .gpu_operands, .network_operator, .attachments (read where
+// the cluster's API answers, under the site's name) and .kubelet (under a node's name).
 std::span<const Probe> KubernetesProbes();
 
 }  // namespace muster

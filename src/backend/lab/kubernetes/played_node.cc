@@ -164,10 +164,16 @@ std::string PlayedNode::NodeJson(const std::string& now) const {
   for (const auto& [key, value] : spec_.annotations) annotations[key] = value;
   nlohmann::json amounts;
   for (const auto& [name, milli] : capacity_) amounts[name] = kube::FormatMilli(milli);
-  const nlohmann::json ready = {
-      {"type", "Ready"},          {"status", "True"},
-      {"reason", "KubeletReady"}, {"message", "played by muster lab kubernetes"},
-      {"lastHeartbeatTime", now}, {"lastTransitionTime", now}};
+  nlohmann::json conditions = nlohmann::json::array();
+  for (const char* type : {"MemoryPressure", "DiskPressure", "PIDPressure", "Ready"}) {
+    const bool ready = std::string_view(type) == "Ready";
+    conditions.push_back({{"type", type},
+                          {"status", ready ? "True" : "False"},
+                          {"reason", ready ? "KubeletReady" : "Played"},
+                          {"message", "played by muster lab kubernetes"},
+                          {"lastHeartbeatTime", now},
+                          {"lastTransitionTime", now}});
+  }
   return nlohmann::json{
       {"apiVersion", "v1"},
       {"kind", "Node"},
@@ -175,14 +181,14 @@ std::string PlayedNode::NodeJson(const std::string& now) const {
       {"status",
        {{"capacity", amounts},
         {"allocatable", amounts},
-        {"conditions", nlohmann::json::array({ready})},
+        {"conditions", conditions},
         {"addresses", nlohmann::json::array({{{"type", "InternalIP"}, {"address", "127.0.0.1"}},
                                              {{"type", "Hostname"}, {"address", spec_.name}}})},
         {"nodeInfo",
          {{"kubeletVersion", "v1.37.1-played"},
           {"operatingSystem", "linux"},
           {"architecture", "amd64"},
-          {"kernelVersion", ""},
+          {"kernelVersion", "6.8.0-played"},
           {"osImage", "muster lab"},
           {"containerRuntimeVersion", "played://1"},
           {"machineID", ""},
