@@ -11,7 +11,6 @@
 #include <cstdio>
 #include <string>
 #include <sys/resource.h>
-#include <unistd.h>
 #include <vector>
 
 #include <fmt/format.h>
@@ -20,21 +19,13 @@
 #include "kube/connection.h"
 #include "kube/core.h"
 #include "kube/reflector.h"
+#include "kube_process.h"
 #include "world/posix/posix_world.h"
 
 namespace muster::kube {
 namespace {
 
 constexpr const char* kNs = "bench";
-
-double CpuSeconds() {
-  rusage used{};
-  getrusage(RUSAGE_SELF, &used);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
-  };
-  return seconds(used.ru_utime) + seconds(used.ru_stime);
-}
 
 long PeakRssMiB() {
   rusage used{};
@@ -57,7 +48,7 @@ std::string PodBody(int i) {
 template <typename Make>
 void Pass(Client& client, const char* name, int count, Make make) {
   const auto began = std::chrono::steady_clock::now();
-  const double cpu = CpuSeconds();
+  const double cpu = OwnCpuSeconds();
   int ended = 0, failed = 0, next = 0;
   std::vector<double> took;
   std::string first_error;
@@ -84,7 +75,7 @@ void Pass(Client& client, const char* name, int count, Make make) {
       "{:<14} {:>7} in {:>6.1f} s: {:>6.0f}/s, p50 {:.0f} ms, p99 {:.0f} ms, client CPU {:.0f} us "
       "each, {} failed\n",
       name, count, wall, count / wall, took[took.size() / 2], took[took.size() * 99 / 100],
-      (CpuSeconds() - cpu) / count * 1e6, failed);
+      (OwnCpuSeconds() - cpu) / count * 1e6, failed);
   if (failed > 0) fmt::print("  {}\n", first_error);
   std::fflush(stdout);
 }
@@ -117,7 +108,7 @@ void Listing(Client& client, ListMode mode) {
   followed.resource = kPods;
   followed.mode = mode;
   const auto began = std::chrono::steady_clock::now();
-  const double cpu = CpuSeconds();
+  const double cpu = OwnCpuSeconds();
   const long rss = PeakRssMiB();
   Reflector<Pod> reflector(client, followed, DecodePod, {}, [](const Error& error, bool) {
     fmt::print(stderr, "{}\n", error.ToString());
@@ -128,7 +119,7 @@ void Listing(Client& client, ListMode mode) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   fmt::print(
       "list of {} pods: {:.2f} s wall, {:.2f} s client CPU, peak RSS {} MiB (before: {} MiB)\n",
-      reflector.known().all().size(), wall, CpuSeconds() - cpu, PeakRssMiB(), rss);
+      reflector.known().all().size(), wall, OwnCpuSeconds() - cpu, PeakRssMiB(), rss);
 }
 
 // What the process has used so far, in seconds of CPU, and its peak of resident memory.
@@ -138,14 +129,7 @@ struct Used {
 };
 Used UsedBy(Files& files, const std::string& pid) {
   Used used;
-  const std::string stat = files.Read("/proc/" + pid + "/stat").value_or("");
-  const auto fields =
-      SplitBlank(std::string_view(stat).substr(std::min(stat.size(), stat.rfind(')') + 1)));
-  constexpr size_t kUser = 11, kSystem = 12;  // after the bracket
-  if (fields.size() > kSystem)
-    used.cpu_s = static_cast<double>(ParseInt(fields[kUser]).value_or(0) +
-                                     ParseInt(fields[kSystem]).value_or(0)) /
-                 static_cast<double>(sysconf(_SC_CLK_TCK));
+  used.cpu_s = CpuSecondsOf(files, pid);
   const std::string status = files.Read("/proc/" + pid + "/status").value_or("");
   if (const size_t at = status.find("VmHWM:"); at != std::string::npos)
     used.peak_mib = ParseInt(SplitBlank(status.substr(at, 60))[1]).value_or(0) / 1024;
@@ -240,11 +224,8 @@ int Main(int argc, char** argv) {
   }
   PosixWorld posix;
   const World world = posix.ports();
-  const auto config = ReadKubeconfig(world.files, {args[0]});
-  if (!config.ok()) {
-    fmt::print(stderr, "{}\n", config.error().ToString());
-    return 2;
-  }
+  const auto config = ConfigOrComplaint(world.files, args[0]);
+  if (!config) return 2;
   ConnectionOptions options;
   if (args[1] == "bind" && args.size() > 3)
     options.connections = static_cast<int>(ParseInt(args[3]).value_or(2));

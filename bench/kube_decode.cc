@@ -5,8 +5,6 @@
 #include <chrono>
 #include <cstdio>
 #include <string>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -15,29 +13,11 @@
 #include "kube/core.h"
 #include "kube/quantity.h"
 #include "kube/stream_reader.h"
+#include "kube_process.h"
 #include "world/posix/posix_world.h"
 
 namespace muster::kube {
 namespace {
-
-double OwnCpuSeconds() {
-  rusage used{};
-  getrusage(RUSAGE_SELF, &used);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
-  };
-  return seconds(used.ru_utime) + seconds(used.ru_stime);
-}
-
-double CpuSecondsOf(Files& files, const std::string& pid) {
-  if (pid.empty()) return 0;
-  const std::string stat = files.Read("/proc/" + pid + "/stat").value_or("");
-  const auto fields =
-      SplitBlank(std::string_view(stat).substr(std::min(stat.size(), stat.rfind(')') + 1)));
-  if (fields.size() < 13) return 0;
-  return static_cast<double>(ParseInt(fields[11]).value_or(0) + ParseInt(fields[12]).value_or(0)) /
-         static_cast<double>(sysconf(_SC_CLK_TCK));
-}
 
 // ---- protobuf, as far as pods need it; field numbers: k8s.io/api/core/v1/generated.proto
 
@@ -206,11 +186,8 @@ int Main(int argc, char** argv) {
   const std::string pid = argc > 2 ? argv[2] : "";
   PosixWorld posix;
   const World world = posix.ports();
-  const auto config = ReadKubeconfig(world.files, {argv[1]});
-  if (!config.ok()) {
-    fmt::print(stderr, "{}\n", config.error().ToString());
-    return 2;
-  }
+  const auto config = ConfigOrComplaint(world.files, argv[1]);
+  if (!config) return 2;
   Credentials credentials(*config, world.clock, world.files, world.processes);
   CurlOptions options;
   options.server = config->server, options.tls = config->tls;

@@ -1,24 +1,19 @@
 // What a queue's admission costs beside an API server, and what the player of kubelets does. Usage:
-//   kueue_bench KUBECONFIG admit COUNT PID      one-pod Workloads in 30 ClusterQueues of 6 cohorts,
-//   all
-//                                               of which fit, let in by the scheduler that is
-//                                               process PID
-//   kueue_bench KUBECONFIG turnover COUNT PID   the same with quota for a few: each ends when it
-//   was let
-//                                               in, and makes room for the next
-//   kueue_bench KUBECONFIG jobs COUNT PID       one-pod batch/v1 Jobs that name a queue, all of
-//   which fit kueue_bench KUBECONFIG bare COUNT           the same Workloads, their status written
-//   by a bare loop kueue_bench KUBECONFIG pods COUNT           bound pods, left there kueue_bench
-//   KUBECONFIG played COUNT PID     those pods, as the player that is process PID runs and ends
-//   them kueue_bench KUBECONFIG patches COUNT        the same two status patches a pod by a bare
-//   loop
+//   kueue_bench KUBECONFIG WHAT COUNT [PID], WHAT being
+//   admit     one-pod Workloads in 30 ClusterQueues of 6 cohorts, all of which fit, let in by the
+//             scheduler that is process PID
+//   turnover  the same with quota for a few: each ends when it was let in, and makes room
+//   jobs      one-pod batch/v1 Jobs that name a queue, all of which fit
+//   bare      the same Workloads, their status written by a bare loop
+//   pods      bound pods, left there
+//   played    those pods, as the player that is process PID runs and ends them
+//   patches   the same two status patches a pod by a bare loop
 // bench/kueue_load.sh and bench/player_rate.sh run them beside each other.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <functional>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 #include <fmt/format.h>
@@ -27,6 +22,7 @@
 #include "kube/connection.h"
 #include "kube/core.h"
 #include "kube/reflector.h"
+#include "kube_process.h"
 #include "world/posix/posix_world.h"
 
 namespace muster::kube {
@@ -43,17 +39,6 @@ const Resource kWorkloads = Kueue("workloads", "Workload", true);
 
 double Seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-double CpuSecondsOf(Files& files, const std::string& pid) {
-  const std::string stat = files.Read("/proc/" + pid + "/stat").value_or("");
-  const auto fields =
-      SplitBlank(std::string_view(stat).substr(std::min(stat.size(), stat.rfind(')') + 1)));
-  constexpr size_t kUser = 11, kSystem = 12;
-  if (fields.size() <= kSystem) return 0;
-  return static_cast<double>(ParseInt(fields[kUser]).value_or(0) +
-                             ParseInt(fields[kSystem]).value_or(0)) /
-         static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
 // `count` requests, kWorkers of them at a time; `then` starts what follows from an answer.
@@ -310,11 +295,8 @@ int Main(int argc, char** argv) {
   }
   PosixWorld posix;
   const World world = posix.ports();
-  const auto config = ReadKubeconfig(world.files, {args[0]});
-  if (!config.ok()) {
-    fmt::print(stderr, "{}\n", config.error().ToString());
-    return 2;
-  }
+  const auto config = ConfigOrComplaint(world.files, args[0]);
+  if (!config) return 2;
   Connection connection(world, *config, {});
   Client& client = connection.client();
   client.Await(Create(kNamespaces, "", fmt::format(R"({{"metadata":{{"name":"{}"}}}})", kNs)));
