@@ -95,8 +95,9 @@ void ReadNativeWorkload(const Document& doc, GangReader& reader) {
   // v1alpha1 had podGroups where later versions have podGroupTemplates.
   const YamlNode& later = At(doc.root, "spec.podGroupTemplates");
   const YamlNode& groups = later.IsNull() ? At(doc.root, "spec.podGroups") : later;
-  const auto job = std::find_if(reader.into.jobs.begin(), reader.into.jobs.end(),
-                                [&](const ReadJob& j) { return j.job.name == controller; });
+  const auto job =
+      std::find_if(reader.into.jobs.begin(), reader.into.jobs.end(),
+                   [&](const ReadJob& j) { return j.job.name == controller && j.ns == doc.ns; });
   if (job == reader.into.jobs.end()) {
     reader.Note(doc, doc.spec(), "spec.controllerRef",
                 "the job it belongs to is not in these files; nothing is placed for it");

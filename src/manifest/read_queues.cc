@@ -187,6 +187,12 @@ void ReadKaiQueue(const Document& doc, GangReader& reader) {
     const auto value = [&](const char* key) -> std::optional<int64_t> {
       const YamlNode& node = Key(entry.value, key);
       const auto number = ParseDouble(TextOf(node));
+      if (!node.IsNull() && !number.ok()) {
+        reader.Bad(doc)(
+            node, fmt::format("spec.resources.{}.{}: expected a number, -1 for no limit", entry.key,
+                              key));
+        return 0;  // a limit that cannot be read is no leave to go without one
+      }
       if (!number.ok() || *number < 0 || *number > 1e12) return std::nullopt;
       const double amount = *number * scale;
       if (amount != std::floor(amount))

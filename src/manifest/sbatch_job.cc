@@ -11,7 +11,7 @@ namespace muster {
 
 namespace {
 
-constexpr int64_t kMost = 1'000'000;
+constexpr int64_t kMost = 1'000'000, kMostBytes = int64_t{1} << 53;
 
 tl::unexpected<Error> NoNumber(const SbatchScript& script, const SbatchOption& option,
                                std::string_view expected) {
@@ -64,7 +64,7 @@ std::optional<int64_t> MemoryBytes(std::string_view text) {
     if (has) text.remove_suffix(1);
   }
   const auto n = ParseInt(text);
-  if (!n.ok() || *n < 0 || *n > 8'000'000) return std::nullopt;
+  if (!n.ok() || *n < 0 || *n > kMostBytes / factor) return std::nullopt;
   return *n * factor;
 }
 
@@ -165,37 +165,15 @@ Result<ReadJob> ReadSbatchJob(const SbatchScript& script, std::vector<ManifestNo
     notes.push_back({script.path, at, "hetjob",
                      "heterogeneous jobs are not supported; all components are read as one"});
   }
-  constexpr std::string_view kRead[] = {"job-name",
-                                        "partition",
-                                        "time",
-                                        "priority",
-                                        "no-requeue",
-                                        "requeue",
-                                        "nodes",
-                                        "ntasks",
-                                        "ntasks-per-node",
-                                        "cpus-per-task",
-                                        "mem",
-                                        "gres",
-                                        "gpus",
-                                        "gpus-per-node",
-                                        "gpus-per-task",
-                                        "signal",
-                                        "output",
-                                        "error",
-                                        "chdir",
-                                        "export",
-                                        "container-image",
-                                        "container-mounts",
-                                        "container-name",
-                                        "container-workdir",
-                                        "comment",
-                                        "mail-type",
-                                        "mail-user",
-                                        "account",
-                                        "open-mode"};
+  constexpr std::string_view kRead[] = {
+      "job-name", "partition", "time",      "priority",        "no-requeue",
+      "requeue",  "nodes",     "ntasks",    "ntasks-per-node", "cpus-per-task",
+      "mem",      "gres",      "gpus",      "gpus-per-node",   "gpus-per-task",
+      "signal",   "output",    "error",     "chdir",           "export",
+      "comment",  "mail-type", "mail-user", "account",         "open-mode"};
   for (const SbatchOption& option : script.options) {
     if (std::find(std::begin(kRead), std::end(kRead), option.name) != std::end(kRead)) continue;
+    if (StartsWith(option.name, "container-") || StartsWith(option.name, "no-container-")) continue;
     notes.push_back({script.path, option.at, "--" + option.name, "read, and not acted on"});
   }
   for (const SbatchOption& option : script.late) {

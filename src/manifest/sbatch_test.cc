@@ -53,6 +53,27 @@ TEST(Sbatch, GpusMayBeSaidInFourWays) {
   }
 }
 
+TEST(Sbatch, MemoryIsCountedInItsUnitUpToWhatAMachineMayHave) {
+  for (const char* line : {"--mem=64G", "--mem=65536", "--mem=65536M", "--mem=67108864K"})
+    EXPECT_EQ(Read(std::string("#SBATCH ") + line + "\n").job.tasks.at(0).shape.at("memory"),
+              int64_t{64} << 30)
+        << line;
+  EXPECT_THAT(Trouble("#SBATCH --mem=9999999999T\n"), HasSubstr("expected an amount"));
+}
+
+TEST(Sbatch, OptionsOfNewerSlurmsAndOfTheContainerPluginAreKnown) {
+  std::vector<ManifestNote> notes;
+  const ReadJob read = Read(
+      "#SBATCH -N2 --container-image=nvcr.io/x:1 --no-container-mount-home --container-remap-root\n"
+      "#SBATCH --export-file=env --delay-boot=5 --tres-per-task=gres/gpu:1 --bb=capacity=1G\n",
+      &notes);
+  EXPECT_EQ(read.job.tasks.at(0).count, 2);
+  std::vector<std::string> fields;
+  for (const ManifestNote& note : notes) fields.push_back(note.field);
+  EXPECT_THAT(fields,
+              ::testing::ElementsAre("--export-file", "--delay-boot", "--tres-per-task", "--bb"));
+}
+
 TEST(Sbatch, ARangeOfNodesIsElastic) {
   const ReadJob read = Read("#SBATCH -N 2-4\n");
   EXPECT_EQ(read.job.elastic_min, 2);
