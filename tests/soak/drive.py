@@ -71,6 +71,8 @@ class Soak:
         self.made = self.ended = self.edits = 0
         self.done, self.stats, self.later = False, {name: 0 for name in EVERY}, []
         self.stats.update(finished=0, cancelled=0, evicted=0)
+        self.stats["schedulers that ended by themselves"] = 0
+        self.troubles = []  # of what this side asked for
         self.next_fault = {name: self.rng.randint(1, min(2 * every, gangs)) for name, every in EVERY.items()}
         self.pool = concurrent.futures.ThreadPoolExecutor(16)
         self.schedulers, self.ours = [], set()  # ours: gangs of which this side took a pod
@@ -101,7 +103,8 @@ class Soak:
         for rank in range(gang.size):
             status, said = self.api.ask("POST", PODS, gang.pod(rank))
             if status not in (201, 409):
-                raise RuntimeError(f"{gang.name}: {status} {said.get('message')}")
+                self.troubles.append(f"{gang.name} is not made: {status} {said.get('message')}")
+                return
         gang.made = True
 
     def end(self, gang, how):
@@ -144,6 +147,19 @@ class Soak:
         errors = open(f"{self.state}/log/scheduler.log", "a")
         environment = {**os.environ, "KUBECONFIG": f"{self.state}/kubeconfig"}
         return subprocess.Popen([self.muster, "sched", "serve", "--kubernetes"], env=environment, stdout=errors, stderr=errors)
+
+    def look_at_schedulers(self):
+        """What ends by itself is started again, and said; a crash ends the run."""
+        for which, scheduler in enumerate(self.schedulers):
+            code = scheduler.poll()
+            if code is None:
+                continue
+            self.stats["schedulers that ended by themselves"] += 1
+            if code < 0:
+                print(f"a scheduler crashed: signal {-code}; see scheduler.log", file=sys.stderr)
+                return False
+            self.schedulers[which] = self.serve()
+        return True
 
     def break_one(self, fault):
         rng, now = self.rng, time.monotonic()
@@ -213,6 +229,8 @@ class Soak:
         last = -1
         while self.ended < self.count:
             self.turn()
+            if not self.look_at_schedulers():
+                return 1
             for fault, at in self.next_fault.items():
                 if self.ended >= at:
                     self.break_one(fault)
@@ -222,6 +240,7 @@ class Soak:
             if time.monotonic() - last_at > 180:
                 for gang in list(self.live.values())[:20]:
                     print("stuck:", gang.name, gang.size, gang.gpus, gang.nodes, "gone" if gang.gone else "", file=sys.stderr)
+                print(*self.troubles[-5:], sep="\n", file=sys.stderr)
                 return 1
             if self.ended % 500 == 0 and self.ended != getattr(self, "said", 0):
                 self.said = self.ended

@@ -28,15 +28,17 @@ def code(text):
 def history(port, prefix):
     """(revision, key, object or None for a deletion), all of it."""
     end = prefix + "~end"
-    ask(port, "/v3/kv/put", {"key": code(end), "value": code("{}")}).read()
+    last = int(json.load(ask(port, "/v3/kv/put", {"key": code(end), "value": code("{}")}))["header"]["revision"])
     request = {"create_request": {"key": code(prefix), "range_end": code(prefix[:-1] + chr(ord(prefix[-1]) + 1)), "start_revision": 1}}
     with ask(port, "/v3/watch", request) as stream:
         for line in stream:
             for event in json.loads(line).get("result", {}).get("events", []):
                 kv = event["kv"]
                 key = base64.b64decode(kv["key"]).decode()
-                if key == end:
+                if int(kv["mod_revision"]) >= last:
                     return
+                if key == end:  # of an earlier reading
+                    continue
                 gone = event.get("type") == "DELETE"
                 yield int(kv["mod_revision"]), key, None if gone else json.loads(base64.b64decode(kv["value"]))
 
@@ -192,6 +194,8 @@ class Record:
             if gang["nodes"] and len(gang["nodes"]) < gang["size"]:
                 self.findings.append(f"at the end {gang['name']} is half bound: {len(gang['nodes'])} of {gang['size']}")
         pending = sum(gang["state"] == "waiting" for gang in self.gangs.values())
+        if self.lower:
+            self.stats["lower quotas that never counted"] = len(self.lower)
         self.event(t, "end")
         digest = hashlib.sha256("".join(line + "\n" for line in self.decisions).encode()).hexdigest()
         self.decide(t, "summary", decisions_sha256=digest, bound=self.bound, pending=pending)
