@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 
 #include "base/strings.h"
+#include "diagnose/healing.h"
 
 namespace muster::diagnose {
 
@@ -19,12 +21,43 @@ struct Candidate {
   Finding finding;
   int weight = 0;
   std::vector<const Fact*> facts;
+  bool healed = false;  // something later says that it went away
 };
 
 bool AnyHolds(const FactStore& facts, const SignRef& sign) {
   for (const Fact* fact : facts.Of(sign.fact))
     if (sign.Holds(*fact)) return true;
   return false;
+}
+
+// One fact that is a sign of a cause, and how sure it alone makes us.
+struct Witness {
+  const Fact* fact;
+  int weight;
+};
+
+// What is left to complain of; all of it, and `healed`, when everything went away.
+Candidate MakeCandidate(const Cause& cause, const FactStore& facts, const std::string& on,
+                        std::vector<Witness> witnesses) {
+  Candidate c;
+  if (!cause.heals.empty()) {
+    Healing healing(cause, facts);
+    for (const Witness& w : witnesses) healing.Complaint(*w.fact);
+    const auto gone = [&](const Witness& w) { return healing.Healed(w.fact->object); };
+    c.healed = std::all_of(witnesses.begin(), witnesses.end(), gone);
+    if (!c.healed) std::erase_if(witnesses, gone);
+  }
+  for (const auto& [fact, weight] : witnesses) {
+    if (c.facts.empty() || weight > c.weight) {
+      c.finding.title = Fill(cause.title, *fact);
+      c.finding.next = Fill(cause.next, *fact);
+    }
+    c.weight = std::max(c.weight, weight);
+    c.facts.push_back(fact);
+  }
+  c.finding.on = on;
+  c.finding.cause = &cause;
+  return c;
 }
 
 void Collect(const Cause& cause, const FactStore& facts, std::vector<Candidate>& out) {
@@ -34,27 +67,17 @@ void Collect(const Cause& cause, const FactStore& facts, std::vector<Candidate>&
   if (!std::all_of(cause.all.begin(), cause.all.end(),
                    [&](const SignRef& sign) { return AnyHolds(facts, sign); }))
     return;
-  std::map<std::string, Candidate> by_subject;
+  std::map<std::string, std::vector<Witness>> by_subject;
   for (const SignRef& sign : cause.signs) {
     for (const Fact* fact : facts.Of(sign.fact)) {
       if (!sign.Holds(*fact)) continue;
       const std::string on = Fill(cause.on, *fact);
       if (by_subject.size() >= kMostFindings && !by_subject.contains(on)) continue;
-      Candidate& c = by_subject[on];
-      const int weight = sign.weight > 0 ? sign.weight : cause.weight;
-      if (c.facts.empty() || weight > c.weight) {
-        c.finding.title = Fill(cause.title, *fact);
-        c.finding.next = Fill(cause.next, *fact);
-      }
-      c.weight = std::max(c.weight, weight);
-      c.facts.push_back(fact);
-      c.finding.on = on;
+      by_subject[on].push_back({fact, sign.weight > 0 ? sign.weight : cause.weight});
     }
   }
-  for (auto& [on, c] : by_subject) {
-    c.finding.cause = &cause;
-    out.push_back(std::move(c));
-  }
+  for (auto& [on, witnesses] : by_subject)
+    out.push_back(MakeCandidate(cause, facts, on, std::move(witnesses)));
 }
 
 // Values that a sign was to compare and could not.
@@ -65,17 +88,6 @@ void FindUnparsable(const Cause& cause, const FactStore& facts, std::set<std::st
         if (condition.Unparsable(*fact))
           out.insert(fmt::format("{}: \"{}\" is no number", fact->at.ToString(),
                                  Printable(fact->Get(condition.attr))));
-}
-
-// Something that comes after the last of its signs says that it went away: a retry that succeeded,
-// a pod that was placed in the end. Order is that of the input.
-bool Healed(const FactStore& facts, const Candidate& c) {
-  size_t last = 0;
-  for (const Fact* fact : c.facts) last = std::max(last, fact->last);
-  for (const SignRef& heal : c.finding.cause->heals)
-    for (const Fact* fact : facts.Of(heal.fact))
-      if (fact->last > last && heal.Holds(*fact)) return true;
-  return false;
 }
 
 void Weigh(const FactStore& facts, Candidate& c) {
@@ -233,11 +245,11 @@ Diagnosis Judge(const Knowledge& knowledge, const Evidence& evidence) {
   for (Candidate& c : candidates) Weigh(evidence.facts, c);
   Diagnosis d;
   for (const Candidate& c : candidates)
-    if (Healed(evidence.facts, c))
+    if (c.healed)
       d.bring.push_back(fmt::format("{}: {}, and what comes later says that it went away: {}",
                                     c.finding.evidence.front().at.ToString(), c.finding.title,
                                     c.finding.cause->settle));
-  std::erase_if(candidates, [&](const Candidate& c) { return Healed(evidence.facts, c); });
+  std::erase_if(candidates, [](const Candidate& c) { return c.healed; });
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& a, const Candidate& b) { return a.weight > b.weight; });
   if (candidates.size() > kMostFindings) candidates.resize(kMostFindings);

@@ -47,6 +47,10 @@ std::string KeyOf(const Fact& fact) {
     key += '\x1e';
     key += value;
   }
+  for (const std::string* part : {&fact.object.kind, &fact.object.scope, &fact.object.name}) {
+    key += '\x1c';
+    key += *part;
+  }
   key += '\x1d';
   key += fact.at.file;
   return key;
@@ -62,8 +66,10 @@ void FactStore::Add(Fact fact) {
   }
   auto& indices = by_id_[fact.id];
   if (indices.size() >= kPerId) {
-    facts_[indices.back()].count += fact.count;
-    facts_[indices.back()].last = added_++;
+    Fact& rest = facts_[indices.back()];  // of several objects, then of none that is known
+    if (rest.object != fact.object) rest.object = {};
+    rest.count += fact.count;
+    rest.last = added_++;
     return;
   }
   fact.order = facts_.size();

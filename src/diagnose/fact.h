@@ -27,6 +27,14 @@ struct Place {
 
 using Attributes = std::vector<std::pair<std::string, std::string>>;
 
+// What a fact is about, where its line or those above it name it (object.h): "pod" "ml" "train-0".
+// Of a server of files the scope is the host that says it.
+struct Object {
+  std::string kind, scope, name;
+  bool known() const { return !name.empty(); }
+  bool operator==(const Object&) const = default;
+};
+
 struct Fact {
   std::string id;
   Attributes attrs;  // captured words, and host, rank, pci, device where the line names them
@@ -36,6 +44,7 @@ struct Fact {
   size_t order = 0;               // position in the whole input
   size_t count = 1;               // lines that say the same; this is the first
   size_t last = 0;                // how many facts were added before the last of them
+  Object object = {};
 
   // "" when there is no such attribute.
   std::string_view Get(std::string_view name) const;
@@ -44,8 +53,8 @@ struct Fact {
 };
 inline constexpr size_t kTextBytes = 240;
 
-// All facts of one diagnosis, bounded: the same fact (id and attributes) is counted, and of one id
-// at most kPerId are told apart. Memory is O(ids x kPerId), whatever the size of the input.
+// All facts of one diagnosis, bounded: the same fact (id, attributes, object) is counted, and of
+// one id at most kPerId are told apart. Memory is O(ids x kPerId), whatever the size of the input.
 class FactStore {
  public:
   static constexpr size_t kPerId = 4096;

@@ -36,6 +36,7 @@ void Reader::Begin(std::string file) {
   State& s = *s_;
   s.file = std::move(file);
   s.heading_host.clear();
+  s.above.Reset();
   s.previous.clear();
   s.number = 0;
   s.known_here = false;
@@ -165,6 +166,7 @@ void Reader::State::OtherLine(std::string_view line) {
     return;
   }
   closed_document = false;
+  above.Line(line);
   if (!noise && !IsText(line)) {
     noise = true;
     noise_line = number;

@@ -6,6 +6,7 @@
 #include "diagnose/heading.h"
 #include "diagnose/kernel_lines.h"
 #include "diagnose/line_damage.h"
+#include "diagnose/object.h"
 #include "diagnose/reader_state.h"
 #include "diagnose/speaker.h"
 
@@ -147,6 +148,9 @@ bool Reader::State::Match(const SignLine& sign, std::string_view line) {
   fact.text = Shorten(Printable(Trim(shown.substr(0, 4 * kTextBytes))), kTextBytes);
   Attach(ReadSpeaker(line), fact);
   if (fact.Get("host").empty()) fact.Set("host", heading_host);
+  fact.object = ObjectIn(line);
+  if (!fact.object.known()) fact.object = above.now();
+  if (fact.object.kind == "server") fact.object.scope = fact.Get("host");
   Hook(fact, line);
   evidence.facts.Add(std::move(fact));
   return true;

@@ -7,6 +7,7 @@
 
 #include "diagnose/document_lines.h"
 #include "diagnose/hang.h"
+#include "diagnose/object.h"
 #include "diagnose/plan.h"
 #include "diagnose/reader.h"
 #include "diagnose/section.h"
@@ -40,6 +41,7 @@ struct Reader::State {
   HangTable hang;
 
   std::string file, heading_host;
+  ObjectAbove above;
   size_t number = 0;
   bool known_here = false, has_escape = false;
   bool closed_document = false;  // the last line ended one
