@@ -1,7 +1,7 @@
 // What the API server of this machine takes from a bare loop: pods created, bound, their status
 // written, listed, deleted. The yardstick for whatever schedules through it. Usage:
 //   kube_bench KUBECONFIG bind PODS CONNECTIONS      creates, binds, sets Running, deletes
-//   kube_bench KUBECONFIG list pages|stream [gzip]   lists every pod there is
+//   kube_bench KUBECONFIG list pages|stream [gzip]   lists every pod and node there is
 //   kube_bench KUBECONFIG fill PODS                  creates and leaves them
 //   kube_bench KUBECONFIG gangs NODES GANGS SIZE PID  gangs for the scheduler that is process PID
 //   kube_bench KUBECONFIG bare NODES GANGS SIZE       the same pods, bound by a bare loop
@@ -50,14 +50,18 @@ void Pass(Client& client, const char* name, int count, Make make) {
   const auto began = std::chrono::steady_clock::now();
   const double cpu = OwnCpuSeconds();
   int ended = 0, failed = 0, next = 0;
+  double longest_gap_ms = 0;
+  auto last = began;
   std::vector<double> took;
   std::string first_error;
   const std::function<void()> start = [&] {
     const auto sent = std::chrono::steady_clock::now();
     client.Start(make(next++), [&, sent](const Answer& answer) {
-      took.push_back(
-          std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - sent)
-              .count());
+      const auto now = std::chrono::steady_clock::now();
+      took.push_back(std::chrono::duration<double, std::milli>(now - sent).count());
+      longest_gap_ms =
+          std::max(longest_gap_ms, std::chrono::duration<double, std::milli>(now - last).count());
+      last = now;
       ++ended;
       if (!answer.ok()) {
         ++failed;
@@ -72,10 +76,10 @@ void Pass(Client& client, const char* name, int count, Make make) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   std::sort(took.begin(), took.end());
   fmt::print(
-      "{:<14} {:>7} in {:>6.1f} s: {:>6.0f}/s, p50 {:.0f} ms, p99 {:.0f} ms, client CPU {:.0f} us "
-      "each, {} failed\n",
+      "{:<14} {:>7} in {:>6.1f} s: {:>6.0f}/s, p50 {:.0f} ms, p99 {:.0f} ms, longest time without "
+      "an answer {:.0f} ms, client CPU {:.0f} us each, {} failed\n",
       name, count, wall, count / wall, took[took.size() / 2], took[took.size() * 99 / 100],
-      (OwnCpuSeconds() - cpu) / count * 1e6, failed);
+      longest_gap_ms, (OwnCpuSeconds() - cpu) / count * 1e6, failed);
   if (failed > 0) fmt::print("  {}\n", first_error);
   std::fflush(stdout);
 }
@@ -103,23 +107,27 @@ void Bindings(Client& client, int pods) {
        [](int i) { return Delete(kPods, kNs, fmt::format("b-{}", i), {}, 0); });
 }
 
+// Pods and nodes at once, as the scheduler lists them.
 void Listing(Client& client, ListMode mode) {
-  Followed followed;
-  followed.resource = kPods;
-  followed.mode = mode;
   const auto began = std::chrono::steady_clock::now();
   const double cpu = OwnCpuSeconds();
   const long rss = PeakRssMiB();
-  Reflector<Pod> reflector(client, followed, DecodePod, {}, [](const Error& error, bool) {
+  const auto trouble = [](const Error& error, bool) {
     fmt::print(stderr, "{}\n", error.ToString());
-  });
-  reflector.Start();
-  while (!reflector.synced() && !reflector.stopped()) client.Poll(std::chrono::seconds(1));
+  };
+  Reflector<Pod> pods(client, {.resource = kPods, .mode = mode}, DecodePod, {}, trouble);
+  Reflector<Node> nodes(client, {.resource = kNodes, .mode = mode}, DecodeNode, {}, trouble);
+  nodes.Start();
+  pods.Start();
+  const auto over = [](const auto& one) { return one.synced() || one.stopped(); };
+  while (!over(pods) || !over(nodes)) client.Poll(std::chrono::seconds(1));
   const double wall =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   fmt::print(
-      "list of {} pods: {:.2f} s wall, {:.2f} s client CPU, peak RSS {} MiB (before: {} MiB)\n",
-      reflector.known().all().size(), wall, OwnCpuSeconds() - cpu, PeakRssMiB(), rss);
+      "list of {} pods and {} nodes: {:.2f} s wall, {:.2f} s client CPU, peak RSS {} MiB (before: "
+      "{} MiB)\n",
+      pods.known().all().size(), nodes.known().all().size(), wall, OwnCpuSeconds() - cpu,
+      PeakRssMiB(), rss);
 }
 
 // What the process has used so far, in seconds of CPU, and its peak of resident memory.

@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from kube_api import Api  # noqa: E402
 
 PODS = "/api/v1/namespaces/ml/pods"
-LIST = [word for word in sys.argv[4:5] if word]  # kube_bench: a list by our own client, alone
+KUBE_BENCH = sys.argv[4] if len(sys.argv) > 4 else ""  # a list, and bindings, by our own client alone
 
 
 def pod(gang, rank, size, gpus=1, select=None, more=None, labels=None):
@@ -44,7 +44,7 @@ def node(index, pool):
 class Figures:
     def __init__(self, state, muster):
         self.api, self.state, self.muster = Api(state), state, muster
-        self.bound_at, self.scheduler, self.done = {}, None, False
+        self.bound_at, self.gone_at, self.scheduler, self.done = {}, {}, None, False
         self.began = time.monotonic()
 
     def make(self, path, bodies):
@@ -81,17 +81,23 @@ class Figures:
             peak = re.search(r"VmHWM:\s+(\d+)", file.read())
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), int(peak.group(1)) / 1024
 
-    def follow(self):
-        def on_event(_, obj):
-            if obj["spec"].get("nodeName"):
+    def follow(self, path=PODS):
+        """When each pod was first seen bound, and when it was seen to go. Returns when the pods that are there are known."""
+        listed = threading.Event()
+
+        def on_event(kind, obj):
+            if kind == "DELETED" or obj["metadata"].get("deletionTimestamp"):
+                self.gone_at.setdefault(obj["metadata"]["name"], time.monotonic())
+            elif obj["spec"].get("nodeName"):
                 self.bound_at.setdefault(obj["metadata"]["name"], time.monotonic())
 
         def on_list(items):
             for item in items:
                 on_event("", item)
+            listed.set()
 
-        threading.Thread(target=self.api.follow, args=(PODS, on_list, on_event, lambda: self.done), daemon=True).start()
-        time.sleep(1)
+        threading.Thread(target=self.api.follow, args=(path, on_list, on_event, lambda: self.done), daemon=True).start()
+        listed.wait()
 
     def until_bound(self, names, limit_s=300):
         until = time.monotonic() + limit_s
@@ -128,6 +134,11 @@ class Figures:
         self.nodes(96)
         self.nodes(8, "urgent", 96)
         self.api.ask("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "urgent"}, "value": 1000})
+        kueue = {"apiVersion": "kueue.x-k8s.io/v1beta2"}
+        gpus = {"coveredResources": ["nvidia.com/gpu"], "flavors": [{"name": "any", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": 100000}]}]}
+        self.api.ask("POST", "/apis/kueue.x-k8s.io/v1beta2/resourceflavors", {**kueue, "kind": "ResourceFlavor", "metadata": {"name": "any"}, "spec": {}})
+        spec = {"namespaceSelector": {}, "preemption": {"withinClusterQueue": "LowerPriority"}, "resourceGroups": [gpus]}
+        self.api.ask("POST", "/apis/kueue.x-k8s.io/v1beta2/clusterqueues", {**kueue, "kind": "ClusterQueue", "metadata": {"name": "team"}, "spec": spec})
         queue = {"muster.dev/queue": "team"}
         self.follow()
         self.serve()
@@ -144,6 +155,19 @@ class Figures:
             made = time.monotonic()
             last = self.until_bound(body["metadata"]["name"] for body in bodies)
             print(f"an urgent gang while 1,000 wait: last pod created to last pod bound {max(0.0, last - made) * 1000:.0f} ms")
+        for index in range(5):
+            gone = set(self.gone_at)
+            bodies = [pod(f"e{index}", r, 8, 8, {"pool": "train"}, {"priorityClassName": "urgent"}, queue) for r in range(8)]
+            self.make(PODS, bodies)
+            made = time.monotonic()
+            last = self.until_bound((body["metadata"]["name"] for body in bodies), 60)
+            victims = [at for name, at in self.gone_at.items() if name not in gone]
+            print(
+                f"an urgent gang that must evict while 1,000 wait: last pod created to first eviction seen {max(0.0, min(victims) - made) * 1000:.0f} ms, "
+                f"to its last pod bound {max(0.0, last - made) * 1000:.0f} ms; {len(victims)} pods evicted"
+            )
+        cpu, peak = self.used()
+        print(f"afterwards: {cpu:.2f} CPU s, peak RSS {peak:.0f} MiB")
 
     def wrote(self):
         """What is written, by the API server's counters; what happens while nothing happens."""
@@ -181,10 +205,27 @@ class Figures:
         began = time.monotonic()
         last = self.until_bound(f"g{g}-{r}" for g in range(20) for r in range(500))
         times = sorted(self.bound_at.values())
-        gaps = sorted((b - a for a, b in zip(times, times[1:])), reverse=True)
         cpu, peak = self.used()
         print(f"20 gangs of 500: created at {rate:.0f}/s; known after {known:.2f} s, first bind {times[0] - began:.2f} s later, all bound in {last - began:.1f} s ({10000 / (last - began):.0f}/s)")
-        print(f"longest times between two bindings: {', '.join(f'{gap * 1000:.0f} ms' for gap in gaps[:5])}; {cpu * 1000 / 10000:.2f} ms of CPU a pod, peak RSS {peak:.0f} MiB")
+        print(f"longest times between two bindings: {self.gaps()}; {cpu * 1000 / 10000:.2f} ms of CPU a pod, peak RSS {peak:.0f} MiB")
+        self.scheduler.terminate()
+        self.scheduler.wait()
+        print(open(f"{self.state}/log/scheduler.log").read().splitlines()[-1])
+        if not KUBE_BENCH:
+            return
+        # The same by a bare loop, seen by the same watcher.
+        self.bound_at = {}
+        self.api.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "bench"}})
+        self.api.ask("POST", "/api/v1/namespaces/bench/serviceaccounts", {"metadata": {"name": "default"}})
+        self.follow("/api/v1/namespaces/bench/pods")
+        said = subprocess.run([KUBE_BENCH, f"{self.state}/kubeconfig", "bind", "10000", "2"], capture_output=True, text=True).stdout
+        print("\n".join(line for line in said.splitlines() if line.startswith("bind")))
+        print(f"bare loop, longest times between two bindings as the same watcher sees them: {self.gaps()}")
+
+    def gaps(self):
+        times = sorted(self.bound_at.values())
+        gaps = sorted((b - a for a, b in zip(times, times[1:])), reverse=True)
+        return ", ".join(f"{gap * 1000:.0f} ms" for gap in gaps[:5])
 
     def restart(self):
         """5,000 nodes, 30,000 bound pods; kill -9, a gang comes, the scheduler starts."""
@@ -194,16 +235,13 @@ class Figures:
         self.scheduler.kill()
         self.scheduler.wait()
         before = self.writes()
-        print(subprocess.run([*LIST, f"{self.state}/kubeconfig", "list", "pages"], capture_output=True, text=True).stdout.strip() if LIST else "")
-        began = time.monotonic()
-        names = list(open_pages(self.api, PODS)) + list(open_pages(self.api, "/api/v1/nodes"))
-        print(f"list of {len(names)} pods and nodes by this script, in pages of 500: {time.monotonic() - began:.2f} s")
-        bodies = [pod(f"new{g}", r, 8) for g in range(200) for r in range(8)]
+        bodies = [pod(f"new{g}", r, 8, labels={"new": "yes"}) for g in range(200) for r in range(8)]
         self.make(PODS, bodies)
-        self.follow()
+        self.follow(f"{PODS}?labelSelector=new")
+        for mode in ("pages", "stream", "pages", "stream") if KUBE_BENCH else ():
+            print(mode, subprocess.run([KUBE_BENCH, f"{self.state}/kubeconfig", "list", mode], capture_output=True, text=True).stdout.strip())
         began = time.monotonic()
         known = self.serve()
-        self.until_bound(["new0-0"])
         last = self.until_bound(body["metadata"]["name"] for body in bodies)
         first = min(self.bound_at[body["metadata"]["name"]] for body in bodies)
         cpu, peak = self.used()
@@ -218,16 +256,6 @@ class Figures:
             if self.scheduler is not None and self.scheduler.poll() is None:
                 self.scheduler.terminate()
                 self.scheduler.wait()
-
-
-def open_pages(api, path):
-    token = ""
-    while True:
-        _, page = api.ask("GET", f"{path}?limit=500&continue={token}")
-        yield from (item["metadata"]["name"] for item in page["items"])
-        token = page["metadata"].get("continue", "")
-        if not token:
-            return
 
 
 if __name__ == "__main__":

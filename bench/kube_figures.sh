@@ -1,6 +1,6 @@
 #!/bin/bash
 # More figures of the gang scheduler on a real API server of this machine, each scenario on a control plane of its own and beside a bare
-# loop of Binding calls of the same minutes: an urgent gang while 1,000 wait; writes and idle; 20 gangs of 500 pods; 5,000 nodes with
+# loop of Binding calls of the same minutes: an urgent gang while 1,000 wait, and one that must evict; writes and idle; 20 gangs of 500 pods; 5,000 nodes with
 # 30,000 bound pods and a kill -9. Usage: kube_figures.sh [BUILD_FOLDER [SCENARIO...]]; default build/bench, all of them. Needs
 # tests/kubernetes/build.sh to have run. Nothing is asserted.
 set -u
@@ -8,6 +8,7 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 build=${1:-$top/build/bench}; shift
 muster=$build/muster bench=$(find "$build" -name kube_bench -type f | head -1)
 . "$top/tests/lib/control_plane.sh"
+. "$top/tests/lib/scheduler.sh"
 need_control_plane etcd kube-apiserver kubectl
 need_program "$muster"
 export COMPONENTS="etcd apiserver"
@@ -17,6 +18,10 @@ for scenario in "$@"; do
   echo "== $scenario (load $(cut -d' ' -f1-3 /proc/loadavg))"
   control_plane_up "kube-$scenario" >/dev/null
   kc create namespace ml >/dev/null; kc -n ml create serviceaccount default >/dev/null
+  if [ "$scenario" = urgent ]; then
+    { crd kueue.x-k8s.io v1beta2 resourceflavors ResourceFlavor Cluster; crd kueue.x-k8s.io v1beta2 clusterqueues ClusterQueue Cluster; } | kc create -f - >/dev/null
+    kc wait --for=condition=Established crd --all --timeout=60s >/dev/null
+  fi
   python3 "$top/bench/kube_figures.py" "$state" "$muster" "$scenario" "$bench" || tail -3 "$state/log/scheduler.log"
   kc create namespace bench >/dev/null; kc -n bench create serviceaccount default >/dev/null
   [ -z "$bench" ] || "$bench" "$config" bind 2000 2 | grep '^bind'

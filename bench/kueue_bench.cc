@@ -1,13 +1,20 @@
-// What a queue's admission costs beside an API server, and what the player of kubelets does. Usage:
-//   kueue_bench KUBECONFIG WHAT COUNT [PID], WHAT being
-//   admit     one-pod Workloads in 30 ClusterQueues of 6 cohorts, all of which fit, let in by the
-//             scheduler that is process PID
-//   turnover  the same with quota for a few: each ends when it was let in, and makes room
-//   jobs      one-pod batch/v1 Jobs that name a queue, all of which fit
-//   bare      the same Workloads, their status written by a bare loop
-//   pods      bound pods, left there
-//   played    those pods, as the player that is process PID runs and ends them
-//   patches   the same two status patches a pod by a bare loop
+// What a queue's admission costs beside an API server, and what the player of kubelets does. PIDS:
+// the scheduler or player, then the API server and etcd; their CPU is printed for each item. Usage:
+//   kueue_bench KUBECONFIG admit COUNT PIDS     one-pod Workloads in 30 ClusterQueues of 6 cohorts,
+//                                               all of which fit
+//   kueue_bench KUBECONFIG turnover COUNT PIDS  the same with quota for a few: each ends when it
+//   was
+//                                               let in, and makes room for the next
+//   kueue_bench KUBECONFIG jobs COUNT PIDS      one-pod batch/v1 Jobs that name a queue, all of
+//                                               which fit
+//   kueue_bench KUBECONFIG bare COUNT PIDS      the same Workloads, their status written by a bare
+//                                               loop at once
+//   kueue_bench KUBECONFIG watched COUNT PIDS   the same, written when a watch has brought the
+//                                               Workload, as a scheduler must
+//   kueue_bench KUBECONFIG pods COUNT           bound pods, left there
+//   kueue_bench KUBECONFIG played COUNT PIDS    those pods, as the player runs and ends them
+//   kueue_bench KUBECONFIG patches COUNT CONNECTIONS PIDS   the same two status patches a pod by a
+//                                               bare loop
 // bench/kueue_load.sh and bench/player_rate.sh run them beside each other.
 #include <algorithm>
 #include <chrono>
@@ -40,6 +47,31 @@ const Resource kWorkloads = Kueue("workloads", "Workload", true);
 double Seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
+
+// CPU of processes since it was made; of this one too.
+class Used {
+ public:
+  Used(Files& files, std::vector<std::string> pids) : files_(files), pids_(std::move(pids)) {
+    pids_.emplace_back("self");
+    for (const std::string& pid : pids_) before_.push_back(CpuSecondsOf(files_, pid));
+  }
+  // "CPU ms each: 0.31, 4.10, 0.72; this bench 0.20".
+  std::string Each(int count) const {
+    std::string text = "CPU ms each: ";
+    for (size_t i = 0; i < pids_.size(); ++i)
+      text += fmt::format("{}{:.2f}",
+                          i + 1 == pids_.size() ? "; this bench "
+                          : i == 0              ? ""
+                                                : ", ",
+                          (CpuSecondsOf(files_, pids_[i]) - before_[i]) * 1000 / count);
+    return text;
+  }
+
+ private:
+  Files& files_;
+  std::vector<std::string> pids_;
+  std::vector<double> before_;
+};
 
 // `count` requests, kWorkers of them at a time; `then` starts what follows from an answer.
 class Workers {
@@ -137,7 +169,7 @@ Result<Seen> DecodeSeen(std::string_view json) {
 
 // Creates them and watches until each was let in; with `turnover`, ends each that was.
 void Admissions(Client& client, Files& files, int count, bool jobs, bool turnover,
-                const std::string& pid) {
+                const std::vector<std::string>& pids) {
   MakeQueues(client, turnover ? 10 : count);
   int in = 0, updates = 0, own_updates = 0;
   Followed followed;
@@ -161,7 +193,8 @@ void Admissions(Client& client, Files& files, int count, bool jobs, bool turnove
       [](const Error& error, bool) { fmt::print(stderr, "{}\n", error.ToString()); });
   seen.Start();
   while (!seen.synced()) client.Poll(std::chrono::milliseconds(100));
-  const double before = CpuSecondsOf(files, pid), began = Seconds();
+  const double began = Seconds();
+  const Used used(files, pids);
   const Workers create(client, count, [&](int i) {
     return Create(jobs ? kJobs : kWorkloads, kNs, jobs ? JobBody(i) : WorkloadBody(i));
   });
@@ -176,29 +209,50 @@ void Admissions(Client& client, Files& files, int count, bool jobs, bool turnove
   fmt::print(
       "{}: {} of {} in {} ClusterQueues of {} cohorts let in within {:.1f} s (created in {:.1f} "
       "s): "
-      "{:.0f} admissions/s; {:.2f} writes each by the scheduler, its CPU {:.2f} ms each; {} failed "
-      "{}\n",
+      "{:.0f} admissions/s; {:.2f} writes each by the scheduler; {} failed {}; {}\n",
       jobs       ? "Jobs"
       : turnover ? "Workloads with turnover"
                  : "Workloads",
       in, count, kQueues, kCohorts, wall, created, in / wall,
-      static_cast<double>(updates - own_updates) / count,
-      (CpuSecondsOf(files, pid) - before) * 1000 / count, create.failed(), create.trouble());
+      static_cast<double>(updates - own_updates) / count, create.failed(), create.trouble(),
+      used.Each(count));
 }
 
-void BareWorkloads(Client& client, int count) {
-  const double began = Seconds();
+// Each status is written when its creation is answered or, `watched`, when a watch has brought it;
+// then another watch follows as well, as beside a scheduler this bench does.
+void BareWorkloads(Client& client, Files& files, int count, bool watched,
+                   const std::vector<std::string>& pids) {
   int written = 0;
+  const auto write = [&](int i) {
+    client.Start(MergePatch(kWorkloads, kNs, fmt::format("w-{}", i), AdmittedStatus(i), "status"),
+                 [&](const Answer&) { ++written; });
+  };
+  const auto trouble = [](const Error& error, bool) {
+    fmt::print(stderr, "{}\n", error.ToString());
+  };
+  const Followed followed{.resource = kWorkloads};
+  Reflector<Seen> looks(client, followed, DecodeSeen, {}, trouble);
+  Reflector<Seen> writes(
+      client, followed, DecodeSeen,
+      [&](const Change<Seen>& change) {
+        if (change.kind == ChangeKind::kAdded)
+          write(static_cast<int>(ParseInt(change.after->meta.name.substr(2)).value_or(0)));
+      },
+      trouble);
+  if (watched) looks.Start(), writes.Start();
+  while (watched && !(looks.synced() && writes.synced())) client.Poll(std::chrono::seconds(1));
+  const double began = Seconds();
+  const Used used(files, pids);
   const Workers create(
       client, count, [](int i) { return Create(kWorkloads, kNs, WorkloadBody(i)); },
       [&](int i) {
-        client.Start(
-            MergePatch(kWorkloads, kNs, fmt::format("w-{}", i), AdmittedStatus(i), "status"),
-            [&](const Answer&) { ++written; });
+        if (!watched) write(i);
       });
   while (written < count) client.Poll(std::chrono::milliseconds(100));
-  fmt::print("bare loop: {} Workloads created and their status written in {:.1f} s: {:.0f}/s\n",
-             count, Seconds() - began, count / (Seconds() - began));
+  const double wall = Seconds() - began;
+  fmt::print(
+      "bare loop{}: {} Workloads created and their status written in {:.1f} s: {:.0f}/s; {}\n",
+      watched ? " that watches" : "", count, wall, count / wall, used.Each(count));
 }
 
 // ---- the player
@@ -214,7 +268,7 @@ std::string PlayedPod(int i) {
 
 // All of them are there before the player goes on (bench/player_rate.sh holds it), so that only
 // status changes are measured.
-void Played(Client& client, Files& files, int count, const std::string& pid) {
+void Played(Client& client, Files& files, int count, const std::vector<std::string>& pids) {
   int running = 0, over = 0;
   double first = 0;
   Followed followed;
@@ -232,18 +286,16 @@ void Played(Client& client, Files& files, int count, const std::string& pid) {
       [](const Error& error, bool) { fmt::print(stderr, "{}\n", error.ToString()); });
   pods.Start();
   while (!pods.synced()) client.Poll(std::chrono::milliseconds(100));
-  const double before = CpuSecondsOf(files, pid), began = Seconds();
+  const double began = Seconds();
+  const Used used(files, pids);
   fmt::print("ready\n");
   std::fflush(stdout);
   while (over < count && Seconds() - began < kLongestSeconds)
     client.Poll(std::chrono::milliseconds(100));
   const double wall = Seconds() - first;
   fmt::print(
-      "player: {} pods to Running and to their end in {:.1f} s: {:.0f} status changes/s, player's "
-      "CPU "
-      "{:.2f} ms a change\n",
-      over, wall, (running + over) / wall,
-      (CpuSecondsOf(files, pid) - before) * 1000 / (running + over));
+      "player: {} pods to Running and to their end in {:.1f} s: {:.0f} status changes/s; {}\n",
+      over, wall, (running + over) / wall, used.Each(running + over));
 }
 
 void FillPods(Client& client, int count) {
@@ -267,8 +319,10 @@ std::string PhaseBody(const char* phase, bool runs) {
       phase, runs ? "True" : "False", runs ? "true" : "false", state);
 }
 
-void BarePatches(Client& client, int count) {
+void BarePatches(Client& client, Files& files, int count, int connections,
+                 const std::vector<std::string>& pids) {
   const double began = Seconds();
+  const Used used(files, pids);
   int written = 0, failed = 0;
   const auto name = [](int i) { return fmt::format("p-{}", i); };
   const Workers run(
@@ -282,35 +336,43 @@ void BarePatches(Client& client, int count) {
                      });
       });
   while (written < count) client.Poll(std::chrono::milliseconds(100));
-  fmt::print("bare loop: {} status patches in {:.1f} s: {:.0f}/s, {} failed\n", 2 * count,
-             Seconds() - began, 2 * count / (Seconds() - began), failed + run.failed());
+  fmt::print("bare loop, {} connections: {} status patches in {:.1f} s: {:.0f}/s, {} failed; {}\n",
+             connections, 2 * count, Seconds() - began, 2 * count / (Seconds() - began),
+             failed + run.failed(), used.Each(2 * count));
 }
 
 int Main(int argc, char** argv) {
   const std::vector<std::string> args(argv + 1, argv + argc);
   if (args.size() < 3) {
     fmt::print(stderr,
-               "usage: kueue_bench KUBECONFIG WHAT COUNT [PID]; the source's head says more\n");
+               "usage: kueue_bench KUBECONFIG WHAT COUNT [PIDS]; the source's head says more\n");
     return 2;
   }
   PosixWorld posix;
   const World world = posix.ports();
   const auto config = ConfigOrComplaint(world.files, args[0]);
   if (!config) return 2;
-  Connection connection(world, *config, {});
+  const std::string& what = args[1];
+  const int count = static_cast<int>(ParseInt(args[2]).value_or(0));
+  std::vector<std::string> pids(args.begin() + 3, args.end());
+  ConnectionOptions options;
+  if (what == "patches" && !pids.empty()) {
+    options.connections = static_cast<int>(ParseInt(pids.front()).value_or(2));
+    pids.erase(pids.begin());
+  }
+  Connection connection(world, *config, options);
   Client& client = connection.client();
   client.Await(Create(kNamespaces, "", fmt::format(R"({{"metadata":{{"name":"{}"}}}})", kNs)));
   // The controller that makes it does not run here; without it no pod is let in.
   client.Await(Create({"", "v1", "serviceaccounts", "ServiceAccount"}, kNs,
                       R"({"metadata":{"name":"default"}})"));
-  const std::string &what = args[1], pid = args.size() > 3 ? args[3] : "";
-  const int count = static_cast<int>(ParseInt(args[2]).value_or(0));
   if (what == "admit" || what == "turnover" || what == "jobs")
-    Admissions(client, world.files, count, what == "jobs", what == "turnover", pid);
-  if (what == "bare") BareWorkloads(client, count);
+    Admissions(client, world.files, count, what == "jobs", what == "turnover", pids);
+  if (what == "bare" || what == "watched")
+    BareWorkloads(client, world.files, count, what == "watched", pids);
   if (what == "pods") FillPods(client, count);
-  if (what == "played") Played(client, world.files, count, pid);
-  if (what == "patches") BarePatches(client, count);
+  if (what == "played") Played(client, world.files, count, pids);
+  if (what == "patches") BarePatches(client, world.files, count, options.connections, pids);
   return 0;
 }
 

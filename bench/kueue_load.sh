@@ -20,13 +20,17 @@ up() {
   sleep 3
 }
 down() { "$muster" lab kubernetes down --dir "$work/lab" --wipe >/dev/null; }
+pids() { cut -d' ' -f1 "$work/lab/pid/apiserver" "$work/lab/pid/etcd"; }
 for load in admit turnover jobs; do
   up
   "$muster" sched serve --kubernetes --kueue >"$work/serve" 2>&1 & serve=$!
   for _ in $(seq 100); do grep -q 'are known' "$work/serve" && break; sleep 0.1; done
-  "$bench" "$KUBECONFIG" $load "$count" "$serve"
+  "$bench" "$KUBECONFIG" $load "$count" "$serve" $(pids)
   kill -TERM "$serve"; wait "$serve" || true; serve=""
   down
 done
-up
-"$bench" "$KUBECONFIG" bare "$count"
+for load in bare watched; do
+  up
+  "$bench" "$KUBECONFIG" $load "$count" $(pids)
+  down
+done

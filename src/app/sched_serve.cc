@@ -77,6 +77,7 @@ Result<SchedServed> ServeSchedule(World& world, const SchedServeOptions& options
   const auto& stats = serve.stats();
   served.bound = stats.bound, served.conflicts = stats.conflicts, served.failed = stats.failed;
   served.deleted = stats.deleted, served.said = stats.said;
+  served.longest_turn_ms = std::chrono::ceil<std::chrono::milliseconds>(stats.longest_turn).count();
   if (const kubesched::Core* core = serve.core()) {
     served.gangs_placed = core->stats().gangs_placed, served.evicted = core->stats().evicted;
     served.running = static_cast<int>(core->engine().running_jobs());

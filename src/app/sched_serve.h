@@ -24,6 +24,7 @@ struct SchedServed {
   uint64_t gangs_placed = 0, evicted = 0;
   uint64_t admitted = 0, preempted = 0;  // Workloads and Jobs, with `kueue`
   int waiting = 0, running = 0;
+  int64_t longest_turn_ms = 0;  // in which nothing else was heard
 };
 // Until `stop` says so (or, with `once`, until nothing is under way). The error is one that serving
 // cannot go on with: no right to read, no such cluster.

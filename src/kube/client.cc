@@ -72,7 +72,7 @@ uint64_t Client::Start(Request request, Done done) {
   call->done = std::move(done);
   call->began = clock_.Monotonic();
   calls_.emplace(call->id, call);
-  queue_.push_back(call);
+  call->request.urgent ? queue_.push_front(call) : queue_.push_back(call);
   SendQueued();
   return call->id;
 }
@@ -160,14 +160,36 @@ Result<std::string> Client::Ask(Request request) {
 }
 
 void Client::SendQueued() {
-  while (!queue_.empty() && in_flight_ < static_cast<int>(window_)) {
+  while (!queue_.empty() &&
+         (in_flight_ < static_cast<int>(window_) || queue_.front()->request.urgent)) {
     const std::shared_ptr<Call> call = queue_.front();
     queue_.pop_front();
     if (call->gone) continue;
+    if (Left(*call) <= Duration::zero()) {
+      Overdue(call);
+      continue;
+    }
     ++in_flight_;
     call->counted = true;
     Send(call);
   }
+}
+
+Duration Client::Left(const Call& call) const {
+  if (call.request.within == Duration::zero()) return Duration::max();
+  return call.request.within - (clock_.Monotonic() - call.began);
+}
+
+// Whoever asked may no longer be the one to ask: a leader of ten seconds ago.
+void Client::Overdue(const std::shared_ptr<Call>& call) {
+  Answer answer;
+  answer.error =
+      Error{Code::kTimeout,
+            fmt::format("{}: not sent: its turn did not come within {}",
+                        AskedOf(call->request).ToString(), FormatDuration(call->request.within)),
+            {}};
+  // Not from here: whoever called Start() does not expect callbacks yet.
+  After(Duration::zero(), [this, call, answer] { Finish(call, answer); });
 }
 
 void Client::Send(const std::shared_ptr<Call>& call) {
@@ -196,7 +218,11 @@ void Client::Send(const std::shared_ptr<Call>& call) {
   if (!call->request.body.empty()) exchange.headers["Content-Type"] = call->request.content_type;
   exchange.body = call->request.body;
   exchange.timeout = call->request.timeout;
-  exchange.long_lived = call->stream.has_value();
+  if (call->request.within > Duration::zero())
+    exchange.timeout =
+        std::clamp<Duration>(Left(*call), std::chrono::milliseconds(1), exchange.timeout);
+  // The connection of the watches has room for what is urgent.
+  exchange.long_lived = call->stream.has_value() || call->request.urgent;
   call->head = {};
   call->body.clear();
   ++call->tries;

@@ -1,7 +1,8 @@
 // The API server's client: many calls at once from one thread, driven by Poll(). It sends the
 // current token, renews it once after a 401, waits as long as the server says after a 429 and
 // halves what it has under way, repeats what only reads, and never repeats a write whose outcome is
-// not known: whoever asked looks again first.
+// not known: whoever asked looks again first. Nothing is sent, or under way, after the time that it
+// was given.
 #pragma once
 
 #include <deque>
@@ -87,12 +88,14 @@ class Client {
   // Calls that wait for an exec plugin; everything else goes on meanwhile.
   void SendUnproven();
   void SendQueued();
+  void Overdue(const std::shared_ptr<Call>& call);
   void Ended(const std::shared_ptr<Call>& call, const Status& how);
   void Failed(const std::shared_ptr<Call>& call);
   void Discover(const std::shared_ptr<Call>& call);
   void Again(const std::shared_ptr<Call>& call, Duration delay);
   void Finish(const std::shared_ptr<Call>& call, Answer answer);
   Duration Jittered(Duration delay);
+  Duration Left(const Call& call) const;
   bool MayRepeat(const Call& call, Duration delay) const;
   Asked AskedOf(const Request& request) const;
   void RunTimers();

@@ -206,6 +206,41 @@ TEST(Client, NoMoreThanTheWindowIsUnderWay) {
   EXPECT_EQ(place.client.open_calls(), 0u);
 }
 
+TEST(Client, AnUrgentCallWaitsForNobody) {
+  FakePlace place;
+  place.api.Put(kPods, "a", "p");
+  for (int i = 0; i < 1000; ++i) place.client.Start(Get(kPods, "a", "p"), [](const Answer&) {});
+  Request urgent = Get(kLeases, "a", "lease");
+  urgent.urgent = true;
+  place.client.Start(urgent, [](const Answer&) {});
+  EXPECT_THAT(place.api.asked().back(), HasSubstr("leases"));
+}
+
+TEST(Client, WhatWaitedForItsTurnBeyondItsTimeIsNotSent) {
+  FakePlace place;
+  place.api.Put(kPods, "a", "p");
+  place.api.fault = [&](const Exchange&) {
+    place.clock.Advance(std::chrono::milliseconds(100));
+    return Fault{};
+  };
+  int done = 0, unsent = 0;
+  const Duration began = place.clock.Monotonic();
+  for (int i = 0; i < 1000; ++i) {
+    Request bind = Bind("a", "p", "", "n");
+    bind.EndWithin(std::chrono::seconds(4));
+    place.client.Start(bind, [&](const Answer& answer) {
+      ++done;
+      if (answer.ok() || answer.error->message.find("not sent") == std::string::npos) return;
+      ++unsent;
+      EXPECT_EQ(answer.status, 0);
+      EXPECT_GE(place.clock.Monotonic() - began, std::chrono::seconds(4));
+    });
+  }
+  EXPECT_TRUE(place.Until([&] { return done == 1000; }));
+  EXPECT_GT(unsent, 600);
+  EXPECT_EQ(place.api.asked().size(), static_cast<size_t>(1000 - unsent));
+}
+
 TEST(Client, CancelledCallsEndSilentlyAndFreeTheirPlace) {
   FakePlace place;
   place.api.Put(kPods, "a", "p");

@@ -47,8 +47,8 @@ bool LeaderElector::Leading() const {
 
 void LeaderElector::Look() {
   Request request = Get(kLeases, options_.ns, options_.name);
-  request.timeout = options_.renew_deadline / 2;
-  request.patience = request.timeout;
+  request.EndWithin(options_.renew_deadline / 2);
+  request.urgent = true;
   call_ = client_.Start(std::move(request), [this](const Answer& answer) { OnLook(answer); });
 }
 
@@ -83,8 +83,8 @@ void LeaderElector::Take(bool create) {
       create ? Create(kLeases, options_.ns, Body(options_.identity, true, options_.duration))
              : Update(kLeases, options_.ns, options_.name,
                       Body(options_.identity, false, options_.duration));
-  request.timeout = options_.renew_deadline / 2;
-  request.patience = request.timeout;
+  request.EndWithin(options_.renew_deadline / 2);
+  request.urgent = true;
   call_ = client_.Start(std::move(request),
                         [this, sent_at](const Answer& answer) { OnTaken(answer, sent_at); });
 }
@@ -146,7 +146,8 @@ void LeaderElector::Release(std::function<void()> done) {
   }
   Request request =
       Update(kLeases, options_.ns, options_.name, Body("", false, std::chrono::seconds(1)));
-  request.timeout = request.patience = options_.renew_deadline / 2;
+  request.EndWithin(options_.renew_deadline / 2);
+  request.urgent = true;
   client_.Start(std::move(request), [done = std::move(done)](const Answer&) {
     if (done) done();
   });

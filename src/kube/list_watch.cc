@@ -198,9 +198,8 @@ bool ListWatch::OnLine(std::string_view line) {
     ended_by_us_ = relist_next_ = true;
     return false;
   }
-  const auto ident = ReadIdent(event->object);
-  if (ident.ok() && ident->version > version_) {
-    version_ = ident->version;
+  if (const uint64_t version = sink_.version(); version > version_) {
+    version_ = version;
     version_text_ = std::to_string(version_);
   }
   failures_ = 0;

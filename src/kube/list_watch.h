@@ -43,6 +43,8 @@ class ListWatchSink {
   virtual void SyncEnds(uint64_t version) = 0;
   // A change after the sync. False: it cannot follow what came before; the state is listed again.
   virtual Result<bool> Apply(WatchKind kind, std::string_view json) = 0;
+  // The newest version of what was applied since the sync, or the sync's own.
+  virtual uint64_t version() const = 0;
   // A person should know; `fatal` ones end the following (forbidden, no such API).
   virtual void Trouble(const Error& error, bool fatal) = 0;
 };

@@ -169,6 +169,7 @@ class Reflector final : private ListWatchSink {
   Result<bool> Apply(WatchKind kind, std::string_view json) override {
     return known_.Apply(kind, json);
   }
+  uint64_t version() const override { return known_.version(); }
   void Trouble(const Error& error, bool fatal) override {
     trouble_ = error;
     if (on_trouble_) on_trouble_(error, fatal);

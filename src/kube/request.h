@@ -24,6 +24,12 @@ struct Request {
   std::string content_type = "application/json";
   Duration timeout = std::chrono::seconds(30);   // of one try
   Duration patience = std::chrono::seconds(60);  // of all tries together
+  // All of it, the wait for a turn too: later it is neither sent nor under way. Zero: no such
+  // bound.
+  Duration within{};
+  bool urgent = false;  // waits for nobody's answer: a lease that runs out
+
+  void EndWithin(Duration all) { timeout = patience = within = all; }
 
   std::string Method() const;
   std::string PathAndQuery() const;

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <tuple>
@@ -228,7 +229,13 @@ class Engine {
   const ClassStanding& StandingOf(int shape_class);
   bool RejectIfNeverFits(int job);
   void SayPending();
-  std::vector<Because> Explain(int job);
+  using Causes = std::shared_ptr<const std::vector<Because>>;
+  struct KindCauses {
+    int job = -1;         // for whom they were found
+    Causes causes, same;  // same: the last that were found to say the same
+  };
+  std::vector<Because> ExplainKind(int job);
+  Causes Explain(int job, std::unordered_map<int, KindCauses>& by_kind);
   bool AddStaticCause(const Gang& gang, size_t group, int shape_class, int needed,
                       std::vector<Because>& because);
   void AddQuotaCauses(const Gang& gang, const std::vector<Assignment>& assignments,
@@ -279,7 +286,7 @@ class Engine {
   std::vector<Event> asks_;                        // answered after the round
   std::vector<int> to_explain_;  // jobs that became pending, or whose kind was tried
   std::vector<ClassStanding> standings_;
-  std::vector<std::vector<Because>> said_;  // by job: the last `because`
+  std::vector<Causes> said_;  // by job: the last `because`; null = none yet
 
   TimeMs now_ = 0;
   bool ended_ = false;

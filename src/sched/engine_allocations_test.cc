@@ -76,5 +76,29 @@ TEST(EngineAllocations, EventsThatChangeNothingAllocateNothing) {
   EXPECT_EQ(out.size(), said);
 }
 
+// Allocations of one more arrival where `waiting` others of its kind wait.
+int64_t OneMoreBehind(int waiting) {
+  std::string script = ClusterLines(4);
+  for (int i = 0; i < waiting; ++i) script += JobLine(1, "waits" + std::to_string(i), 5, 8);
+  const auto events = ReadScript(script + JobLine(2, "first", 5, 8) + JobLine(3, "last", 5, 8));
+  if (!events.ok()) return -1;
+  Engine engine = Engine().Fork();  // says no changes that would help: those are copies
+  std::vector<Decision> out;
+  int64_t before = 0;
+  for (const Event& event : *events) {
+    before = allocations;
+    if (!engine.Take(event, out).ok()) return -1;
+  }
+  engine.Settle(out);
+  return allocations - before;
+}
+
+TEST(EngineAllocations, ThousandsWhoWaitAlikeAreExplainedOnce) {
+  if (MUSTER_OWN_ALLOCATOR == 0) GTEST_SKIP() << "a sanitizer has the allocator";
+  const int64_t few = OneMoreBehind(100), many = OneMoreBehind(3000);
+  ASSERT_GT(few, 0);
+  EXPECT_LE(many, few + 30) << "lists of them grow, and nothing else";
+}
+
 }  // namespace
 }  // namespace muster::sched

@@ -162,7 +162,7 @@ void Engine::Commit(int job, const Assignment& assignment, const std::vector<Pla
   gang.bound_at = now_;
   StartClock(job);
   if (gang.bound < MostRanks(gang)) growable_.insert(job);
-  said_[static_cast<size_t>(job)].clear();
+  said_[static_cast<size_t>(job)] = nullptr;
 }
 
 bool Engine::StartWith(int job, const Assignment& assignment, const std::vector<int>& counts) {

@@ -22,18 +22,27 @@ std::string TextOf(const Taint& taint) {
   return fmt::format("{}{}{}:{}", taint.key, taint.value.empty() ? "" : "=", taint.value,
                      taint.effect);
 }
-// What the same causes are, whatever their figures.
-std::string CausesOf(const std::vector<Because>& because) {
-  std::string text;
-  for (const Because& b : because) {
-    text += b.code;
-    for (const auto& [key, value] : b.detail) {
-      if (const auto* words = std::get_if<std::string>(&value); words != nullptr && key != "short")
-        text += fmt::format("|{}={}", key, *words);
+// The same causes, whatever their figures.
+bool SameCauses(const std::vector<Because>& a, const std::vector<Because>& b) {
+  const auto is_figure = [](const auto& entry) {
+    return !std::holds_alternative<std::string>(entry.second) || entry.first == "short";
+  };
+  const auto same = [&](const Because& x, const Because& y) {
+    auto i = x.detail.begin(), j = y.detail.begin();
+    while (true) {
+      i = std::find_if_not(i, x.detail.end(), is_figure);
+      j = std::find_if_not(j, y.detail.end(), is_figure);
+      if (i == x.detail.end() || j == y.detail.end())
+        return x.code == y.code && i == x.detail.end() && j == y.detail.end();
+      if (*i++ != *j++) return false;
     }
-    text += ';';
-  }
-  return text;
+  };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), same);
+}
+
+bool SameTaskNames(const Gang& a, const Gang& b) {
+  return std::equal(a.groups.begin(), a.groups.end(), b.groups.begin(), b.groups.end(),
+                    [](const GangGroup& x, const GangGroup& y) { return x.name == y.name; });
 }
 
 }  // namespace
@@ -255,16 +264,10 @@ bool Engine::IsHopeless(int job) {
   });
 }
 
-std::vector<Because> Engine::Explain(int job) {
+// What holds up each of its kind alike; empty where quota and room are there.
+std::vector<Because> Engine::ExplainKind(int job) {
   const Gang& gang = gangs_[static_cast<size_t>(job)];
   std::vector<Because> because;
-  if (WaitsItsTurn(job)) {
-    const int head = pending_.by_queue[static_cast<size_t>(gang.queue)].begin()->job;
-    because.push_back({"ORDER",
-                       {{"queue", queues_.Name(gang.queue)},
-                        {"behind", gangs_[static_cast<size_t>(head)].name}}});
-    return because;
-  }
   PendingKind& kind =
       pending_.kinds[static_cast<size_t>(pending_.kind_of[static_cast<size_t>(job)])];
   const auto& assignments = Assignments(kind, job);
@@ -278,8 +281,26 @@ std::vector<Because> Engine::Explain(int job) {
     if (admitted == assignments.end()) admitted = assignments.begin();
     if (!assignments.empty()) AddRoomCauses(gang, *admitted, because);
   }
-  if (because.empty()) AddReservedCause(job, because);
   return because;
+}
+
+// `by_kind`: what was found at this very state.
+Engine::Causes Engine::Explain(int job, std::unordered_map<int, KindCauses>& by_kind) {
+  const Gang& gang = gangs_[static_cast<size_t>(job)];
+  if (WaitsItsTurn(job)) {
+    const int head = pending_.by_queue[static_cast<size_t>(gang.queue)].begin()->job;
+    return std::make_shared<const std::vector<Because>>(
+        std::vector<Because>{{"ORDER",
+                              {{"queue", queues_.Name(gang.queue)},
+                               {"behind", gangs_[static_cast<size_t>(head)].name}}}});
+  }
+  KindCauses& kind = by_kind[pending_.kind_of[static_cast<size_t>(job)]];
+  if (kind.job < 0 || !SameTaskNames(gangs_[static_cast<size_t>(kind.job)], gang))
+    kind = {job, std::make_shared<const std::vector<Because>>(ExplainKind(job)), nullptr};
+  if (!kind.causes->empty()) return kind.causes;
+  std::vector<Because> because;
+  AddReservedCause(job, because);
+  return std::make_shared<const std::vector<Because>>(std::move(because));
 }
 
 void Engine::SayPending() {
@@ -289,16 +310,20 @@ void Engine::SayPending() {
   to_explain_.erase(std::unique(to_explain_.begin(), to_explain_.end()), to_explain_.end());
   std::vector<int> jobs;
   jobs.swap(to_explain_);
+  std::unordered_map<int, KindCauses> by_kind;
   for (const int job : jobs) {
-    const Gang& gang = gangs_[static_cast<size_t>(job)];
-    if (gang.state != JobState::kPending) continue;
-    auto because = Explain(job);
-    auto& said = said_[static_cast<size_t>(job)];
-    if (!said.empty() && CausesOf(said) == CausesOf(because)) continue;
-    said = because;
-    auto change = explains_ ? WouldStartIf(job, because) : std::vector<Event>();
-    Emit(PendingDecision{gangs_[static_cast<size_t>(job)].name, std::move(because),
-                         std::move(change)});
+    if (gangs_[static_cast<size_t>(job)].state != JobState::kPending) continue;
+    const Causes because = Explain(job, by_kind);
+    KindCauses& kind = by_kind[pending_.kind_of[static_cast<size_t>(job)]];
+    const Causes before = std::exchange(said_[static_cast<size_t>(job)], because);
+    // Thousands of a kind that were last told the same share it: one of them is compared.
+    const bool compared = before == kind.same && because == kind.causes;
+    if (before != nullptr && (compared || SameCauses(*before, *because))) {
+      if (because == kind.causes) kind.same = before;
+      continue;
+    }
+    auto change = explains_ ? WouldStartIf(job, *because) : std::vector<Event>();
+    Emit(PendingDecision{gangs_[static_cast<size_t>(job)].name, *because, std::move(change)});
   }
 }
 
@@ -314,7 +339,8 @@ void Engine::Answer() {
       answer.state = gang == nullptr ? "unknown" : kStates[static_cast<size_t>(gang->state)];
       if (gang != nullptr && gang->state == JobState::kPending) {
         const int job = static_cast<int>(gang - gangs_.data());
-        answer.because = Explain(job);
+        std::unordered_map<int, KindCauses> none;
+        answer.because = *Explain(job, none);
         answer.would_start_if = WouldStartIf(job, answer.because);
       }
       Emit(std::move(answer));

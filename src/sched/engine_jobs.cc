@@ -110,7 +110,7 @@ void Engine::Requeue(int job) {
   running_.erase(job);
   --running_count_, ++pending_count_;
   AddPending(job);
-  said_[static_cast<size_t>(job)].clear();
+  said_[static_cast<size_t>(job)] = nullptr;
   to_explain_.push_back(job);
 }
 

@@ -45,7 +45,7 @@ void Engine::AddPending(int job) {
       queues_.Spec(gang.queue).order == QueueOrder::kFifo) {
     for (const PendingKey& other : queue) {
       const auto& said = said_[static_cast<size_t>(other.job)];
-      if (!said.empty() && said[0].code != "ORDER") to_explain_.push_back(other.job);
+      if (said != nullptr && said->front().code != "ORDER") to_explain_.push_back(other.job);
     }
   }
   queue.insert(key);

@@ -43,6 +43,17 @@ TEST(Engine, RunTimesThatEndFreeBeforeTheEventsOfThatTime) {
   EXPECT_EQ(run.Count({"\"t\":10,", "bind", "\"b\""}), 1u);
 }
 
+TEST(Engine, EachOfAKindIsToldOfItsOwnTask) {
+  const auto submit = [](const char* name, const char* task) {
+    return At(1, std::string(R"("op":"job.submit","name":")") + name + R"(","tasks":[{"name":")" +
+                     task + R"(","count":3,"shape":{"nvidia.com/gpu":"8"}}])");
+  };
+  const auto run = RunScript(ClusterLines(2) + submit("a", "one") + submit("b", "other") + kEnd);
+  EXPECT_EQ(run.error, "");
+  EXPECT_EQ(run.Count({"pending", "\"a\"", "\"task\":\"one\""}), 1u);
+  EXPECT_EQ(run.Count({"pending", "\"b\"", "\"task\":\"other\""}), 1u);
+}
+
 TEST(Engine, ALimitEndsARun) {
   const auto run =
       RunScript(ClusterLines(1) + JobLine(0, "a", 1, 8, ",\"duration\":50,\"limit\":20") + kEnd);

@@ -50,7 +50,7 @@ class Api:
                 on_list(whole["items"])
                 connection = self.open(timeout=60)
                 version = whole["metadata"]["resourceVersion"]
-                connection.request("GET", f"{path}?watch=true&resourceVersion={version}", None, self.headers())
+                connection.request("GET", f"{path}{'&' if '?' in path else '?'}watch=true&resourceVersion={version}", None, self.headers())
                 answer = connection.getresponse()
                 while line := answer.readline():
                     event = json.loads(line)

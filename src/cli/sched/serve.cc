@@ -63,14 +63,15 @@ ExitCode SchedServeCluster(const Invocation& invocation) {
                {"failed", served->failed},   {"deleted", served->deleted},
                {"said", served->said},       {"gangs_placed", served->gangs_placed},
                {"evicted", served->evicted}, {"running", served->running},
-               {"waiting", served->waiting}};
+               {"waiting", served->waiting}, {"longest_turn_ms", served->longest_turn_ms}};
   if (options.kueue) {
     (*doc.json)["admitted"] = served->admitted;
     (*doc.json)["preempted"] = served->preempted;
   }
-  doc.table = fmt::format("{} pods bound of {} gangs, {} gangs evicted; {} running, {} waiting\n",
-                          served->bound, served->gangs_placed, served->evicted, served->running,
-                          served->waiting);
+  doc.table = fmt::format(
+      "{} pods bound of {} gangs, {} gangs evicted; {} running, {} waiting; longest turn {} ms\n",
+      served->bound, served->gangs_placed, served->evicted, served->running, served->waiting,
+      served->longest_turn_ms);
   if (options.kueue)
     doc.table +=
         fmt::format("{} admitted by quota, {} preempted\n", served->admitted, served->preempted);

@@ -255,6 +255,7 @@ std::vector<std::pair<std::string, Json>> Kinds() {
                               {"evicted", kInteger},
                               {"running", kInteger},
                               {"waiting", kInteger},
+                              {"longest_turn_ms", kInteger},
                               {"admitted", kInteger},
                               {"preempted", kInteger}},
                              {"bound", "gangs_placed", "running", "waiting"})},

@@ -1,5 +1,7 @@
 #include "backend/kubernetes/kueue/admission.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -20,6 +22,7 @@ constexpr const char* kOlderVersion = "v1beta1";
 constexpr Duration kLookForKindsEvery = std::chrono::seconds(60);
 // A write may not arrive after another leads.
 constexpr Duration kWriteWithin = std::chrono::seconds(4);
+constexpr size_t kMostUnderWay = 200;  // what two connections carry at once
 
 const kube::Resource kPriorityClasses{"scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass",
                                       false};
@@ -152,7 +155,8 @@ bool Admission::synced() const {
 }
 
 bool Admission::idle() const {
-  return synced() && !changed_ && under_way_ == 0 && held_back_.empty() && core_.NextAt() < 0;
+  return synced() && !changed_ && under_way_ == 0 && held_back_.empty() && due_.empty() &&
+         core_.NextAt() < 0;
 }
 
 // Few and seldom: all of them are read again, by the reader that lint and simulate use.
@@ -202,6 +206,16 @@ void Admission::ReadPriorities() {
 
 void Admission::Turn() {
   if (!synced() || !leads_()) return;
+  DecideDue();
+  // What waits longer is not sent once somebody else leads.
+  while (!due_.empty() && under_way_ < kMostUnderWay && leads_()) {
+    const Act act = std::move(due_.front());
+    due_.pop_front();
+    Do(act);
+  }
+}
+
+void Admission::DecideDue() {
   const int64_t next = core_.NextAt(), now = NowMs();
   if (!changed_ && (next < 0 || next > now)) return;
   changed_ = false;
@@ -209,16 +223,13 @@ void Admission::Turn() {
   if (std::exchange(queues_changed_, false)) ReadQueues();
   std::vector<Act> acts;
   core_.Decide(now, acts);
-  for (const Act& act : acts) {
-    if (std::holds_alternative<Evict>(act)) Do(act);
-  }
-  for (const Act& act : acts) {
-    if (std::holds_alternative<Evict>(act)) continue;
-    if (std::holds_alternative<Admit>(act) && evictions_ > 0) {
-      held_back_.push_back(act);
-    } else {
-      Do(act);
-    }
+  std::stable_partition(acts.begin(), acts.end(),
+                        [](const Act& act) { return std::holds_alternative<Evict>(act); });
+  for (Act& act : acts) {
+    evictions_ += std::holds_alternative<Evict>(act) ? 1 : 0;
+    holding_ += std::holds_alternative<Hold>(act) ? 1 : 0;
+    const bool waits = std::holds_alternative<Admit>(act) && evictions_ > 0;
+    (waits ? held_back_ : due_).push_back(std::move(act));
   }
   const auto& troubles = core_.troubles();
   for (; troubles_said_ < troubles.size(); ++troubles_said_) Note(troubles[troubles_said_]);
@@ -226,7 +237,7 @@ void Admission::Turn() {
 
 void Admission::SendHeldBack() {
   if (evictions_ > 0) return;
-  for (const Act& act : std::exchange(held_back_, {})) Do(act);
+  for (Act& act : std::exchange(held_back_, {})) due_.push_back(std::move(act));
 }
 
 kube::Request Admission::Patch(const Ask& ask, std::string body) const {
@@ -241,7 +252,7 @@ kube::Request Admission::Patch(const Ask& ask, std::string body) const {
 // been written or not.
 void Admission::Write(kube::Request request, const std::string& uid,
                       uint64_t AdmissionStats::* counter) {
-  request.timeout = request.patience = kWriteWithin;
+  request.EndWithin(kWriteWithin);
   ++under_way_;
   client_.Start(std::move(request), [this, uid, counter, alive = std::weak_ptr<bool>(alive_)](
                                         const kube::Answer& answer) {
@@ -296,8 +307,11 @@ void Admission::SayOfJob(const Ask& ask, const SayWaiting& say) {
 void Admission::Do(const Act& act) {
   const std::string uid = std::visit([](const auto& one) { return one.uid; }, act);
   const Ask* ask = core_.Find(uid);
-  if (ask == nullptr) return;
-  if (!leads_()) return core_.Failed(uid, NowMs());
+  if (ask == nullptr) {
+    evictions_ -= std::holds_alternative<Evict>(act) ? 1 : 0;
+    holding_ -= std::holds_alternative<Hold>(act) ? 1 : 0;
+    return SendHeldBack();
+  }
   const std::string now =
       FormatTime(std::chrono::floor<std::chrono::seconds>(client_.clock().Now()));
   const bool job = ask->kind == AskKind::kJob;
@@ -307,12 +321,10 @@ void Admission::Do(const Act& act) {
                                               admit->checked, now)),
           uid, &AdmissionStats::admitted);
   } else if (const auto* evict = std::get_if<Evict>(&act)) {
-    ++evictions_;
     Write(Patch(*ask, job ? HoldJobBody(*ask)
                           : EvictWorkloadBody(*ask, evict->reason, evict->message, now)),
           uid, &AdmissionStats::evicted);
   } else if (std::holds_alternative<Hold>(act)) {
-    ++holding_;
     Write(Patch(*ask, HoldJobBody(*ask)), uid, &AdmissionStats::held);
   } else if (const auto* start = std::get_if<kueue::Start>(&act)) {
     Write(Patch(*ask, StartJobBody(*ask, start->pods)), uid, &AdmissionStats::started);

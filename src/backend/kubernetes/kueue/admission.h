@@ -49,6 +49,7 @@ class Admission {
   void Do(const Act& act);
   void Write(kube::Request request, const std::string& uid, uint64_t AdmissionStats::* counter);
   void SayOfJob(const Ask& ask, const SayWaiting& say);
+  void DecideDue();
   void SendHeldBack();
   kube::Request Patch(const Ask& ask, std::string body) const;
   int64_t NowMs() const;
@@ -64,6 +65,7 @@ class Admission {
   AdmissionStats stats_;
   bool changed_ = false, queues_changed_ = false, priorities_changed_ = false;
   size_t under_way_ = 0, evictions_ = 0, holding_ = 0, troubles_said_ = 0;
+  std::deque<Act> due_;        // decided and not sent
   std::deque<Act> held_back_;  // admissions that need the room of evictions under way
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -83,7 +83,7 @@ void Core::Rebuild() {
   for (const auto& [uid, pod] : pods_) {
     if (!Ours(*pod.facts) && !pod.facts->node.empty() && !pod.facts->done) AddForeign(*pod.facts);
   }
-  std::vector<Gang*> seated;
+  std::vector<std::pair<TimePoint, Gang*>> seated;
   for (auto& [name, gang] : gangs_) {
     bool sits = false;
     for (const std::string& uid : gang.pods) {
@@ -98,13 +98,13 @@ void Core::Rebuild() {
     gang.apart = false;
     gang.phase = Phase::kGathering;
     touched_.insert(name);
-    if (sits) seated.push_back(&gang);
+    if (sits) seated.emplace_back(Age(gang), &gang);
   }
   binding_.clear(), keeping_.clear();
-  std::sort(seated.begin(), seated.end(), [&](const Gang* a, const Gang* b) {
-    return std::pair(Age(*a), a->name) < std::pair(Age(*b), b->name);
-  });
-  for (Gang* gang : seated) AdoptGang(*gang);
+  // Of one age in the order of names, in which they are already.
+  std::stable_sort(seated.begin(), seated.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [age, gang] : seated) AdoptGang(*gang);
 }
 
 void Core::AdoptGang(Gang& gang) {

@@ -143,6 +143,7 @@ void Serve::Start() { elector_.Start(); }
 void Serve::OnLeading(bool leading) {
   alive_ = std::make_shared<bool>(true);
   under_way_ = 0;
+  due_.clear();
   said_synced_ = decided_ = false;
   noted_.clear(), lease_trouble_.clear();
   // The reflectors may be calling us: they end with the next turn of the loop.
@@ -177,7 +178,7 @@ std::optional<Error> Serve::fatal() const {
 bool Serve::idle() const {
   if (volcano_ != nullptr && !volcano_->idle()) return false;
   if (kueue_ != nullptr && !kueue_->idle()) return false;
-  return mirror_ != nullptr && decided_ && under_way_ == 0 && !core_->repeats() &&
+  return mirror_ != nullptr && decided_ && under_way_ == 0 && due_.empty() && !core_->repeats() &&
          mirror_->synced();
 }
 
@@ -190,6 +191,13 @@ void Serve::Turn(Duration longest) {
   if (core_ != nullptr && decided_) not_beyond(core_->NextAt());
   if (kueue_ != nullptr) not_beyond(kueue_->NextAt());
   client_.Poll(longest);
+  const Duration began = client_.clock().Monotonic();
+  DecideAndWrite();
+  WriteDue();
+  stats_.longest_turn = std::max(stats_.longest_turn, client_.clock().Monotonic() - began);
+}
+
+void Serve::DecideAndWrite() {
   if (volcano_ != nullptr) volcano_->Turn();
   if (kueue_ != nullptr) kueue_->Turn();
   if (mirror_ == nullptr || !mirror_->synced() || !elector_.Leading()) return;
@@ -206,10 +214,20 @@ void Serve::Turn(Duration longest) {
   SayQueueNotes();
   std::vector<Act> acts;
   core_->Decide(now, acts);
-  for (const Act& act : acts) Do(act);
+  due_.insert(due_.end(), std::make_move_iterator(acts.begin()),
+              std::make_move_iterator(acts.end()));
   const auto& troubles = core_->troubles();
   for (; troubles_said_ < troubles.size(); ++troubles_said_) {
     if (on_note_) on_note_(Printable(troubles[troubles_said_]));
+  }
+}
+
+// Few at a time: what waits here is not sent once somebody else leads, and is not old when it is.
+void Serve::WriteDue() {
+  while (!due_.empty() && under_way_ < options_.writes_at_once && elector_.Leading()) {
+    const Act act = std::move(due_.front());
+    due_.pop_front();
+    std::visit([this](const auto& what) { Do(what); }, act);
   }
 }
 
@@ -229,14 +247,9 @@ void Serve::NoteOnce(const std::string& what, const Error& error) {
     on_note_(Printable(error.ToString()));
 }
 
-void Serve::Do(const Act& act) {
-  if (!elector_.Leading()) return;
-  std::visit([this](const auto& what) { Do(what); }, act);
-}
-
 void Serve::Do(const BindPod& bind) {
   kube::Request request = kube::Bind(bind.pod.ns, bind.pod.name, bind.pod.uid, bind.node);
-  request.timeout = request.patience = kWriteWithin;
+  request.EndWithin(kWriteWithin);
   Ask(std::move(request), [this, uid = bind.pod.uid](const kube::Answer& answer) {
     if (answer.ok()) {
       ++stats_.bound;
@@ -252,7 +265,7 @@ void Serve::Do(const BindPod& bind) {
 
 void Serve::Do(const DeletePod& gone) {
   kube::Request request = kube::Delete(kube::kPods, gone.pod.ns, gone.pod.name, {gone.pod.uid, ""});
-  request.timeout = request.patience = kWriteWithin;
+  request.EndWithin(kWriteWithin);
   Ask(std::move(request), [this, gone](const kube::Answer& answer) {
     // 409: a namesake; 404: it is gone. Anything else may or may not have happened: once more.
     if (answer.ok() || answer.status == 404 || answer.status == 409) {
@@ -264,7 +277,7 @@ void Serve::Do(const DeletePod& gone) {
     client_.After(std::chrono::seconds(1), [this, gone, alive = std::weak_ptr<bool>(alive_)] {
       if (alive.expired()) return;
       --under_way_;
-      Do(Act(gone));
+      due_.emplace_back(gone);
     });
   });
 }

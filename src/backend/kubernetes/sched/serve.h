@@ -2,6 +2,7 @@
 // core decide, and writes. Nothing is written by one who does not lead.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <set>
@@ -17,12 +18,14 @@ namespace muster::kubesched {
 struct ServeOptions {
   CoreOptions core;
   kube::LeaseOptions lease;
-  bool kueue = false;         // let Kueue's Workloads and Jobs in, where Kueue does not
-  bool volcano_jobs = false;  // make the pods of Volcano Jobs, where Volcano's controllers do not
+  bool kueue = false;           // let Kueue's Workloads and Jobs in, where Kueue does not
+  bool volcano_jobs = false;    // make the pods of Volcano Jobs, where Volcano's controllers do not
+  size_t writes_at_once = 200;  // what two connections carry
 };
 
 struct ServeStats {
   uint64_t bound = 0, conflicts = 0, failed = 0, deleted = 0, said = 0;
+  Duration longest_turn{};  // from the end of a Poll to that of its decisions and their requests
 };
 
 class Serve {
@@ -47,8 +50,9 @@ class Serve {
 
  private:
   void OnLeading(bool leading);
+  void DecideAndWrite();
+  void WriteDue();
   int64_t NowMs() const;
-  void Do(const Act& act);
   void Do(const BindPod& bind);
   void Do(const DeletePod& gone);
   void Do(const SayGang& say);
@@ -65,6 +69,7 @@ class Serve {
   std::unique_ptr<VolcanoJobs> volcano_;
   std::unique_ptr<kueue::Admission> kueue_;
   ServeStats stats_;
+  std::deque<Act> due_;  // decided and not sent
   size_t under_way_ = 0, troubles_said_ = 0;
   std::set<std::string> noted_;  // writes that were refused: each is said once a term
   std::string lease_trouble_;    // the last one said

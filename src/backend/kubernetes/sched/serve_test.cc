@@ -18,11 +18,12 @@ constexpr int kSize = 4;
 // One scheduler with a client of its own, as a process has it. Its end is a `kill -9`: what was
 // sent and not answered may or may not be done.
 struct Replica {
-  Replica(FakePlace& place, const std::string& identity)
+  Replica(FakePlace& place, const std::string& identity, size_t writes_at_once = 200)
       : client(place.config, place.api, place.credentials, place.clock, place.random) {
     ServeOptions options;
     options.lease.ns = "kube-system", options.lease.name = "muster-scheduler";
     options.lease.identity = identity;
+    options.writes_at_once = writes_at_once;
     serve = std::make_unique<Serve>(client, options,
                                     [this](const std::string& note) { notes += note + "\n"; });
     serve->Start();
@@ -91,6 +92,25 @@ TEST(Serve, BindsWholeGangsAndNothingOfTheOthers) {
   EXPECT_EQ(stage.Count("/binding"), 4u);
   EXPECT_EQ(stage.Count("POST /api/v1/namespaces/ml/events"), 1u) << "one event a gang";
   EXPECT_EQ(stage.Count("/status"), 0u);
+}
+
+// The bindings of one gang take a slow server longer than a lease lives.
+TEST(Serve, ALongRowOfBindingsDoesNotHoldUpTheLease) {
+  constexpr int kNodes = 50, kRanks = 400;
+  Stage stage(1, kNodes);
+  stage.Gang("long", kRanks, 1);
+  stage.place.api.fault = [&](const kube::Exchange&) {
+    stage.place.clock.Advance(std::chrono::milliseconds(40));
+    return Fault{};
+  };
+  Replica replica(stage.place, "a", 20);
+  const Duration began = stage.place.clock.Monotonic();
+  for (int i = 0; i < 100000 && replica.serve->stats().bound < kRanks; ++i)
+    replica.serve->Turn(std::chrono::milliseconds(100));
+  EXPECT_GT(stage.place.clock.Monotonic() - began, std::chrono::seconds(15));
+  EXPECT_EQ(replica.serve->stats().bound, static_cast<uint64_t>(kRanks));
+  EXPECT_EQ(replica.serve->stats().failed + replica.serve->stats().conflicts, 0u);
+  EXPECT_EQ(replica.notes.find("not leading"), std::string::npos) << replica.notes;
 }
 
 TEST(Serve, WhatComesLaterIsPlacedToo) {

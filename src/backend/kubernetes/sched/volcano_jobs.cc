@@ -82,7 +82,7 @@ void VolcanoJobs::LookAgainAt(TimePoint at, const std::string& key) {
 }
 
 void VolcanoJobs::Ask(kube::Request request, const std::string& key) {
-  request.timeout = request.patience = std::chrono::seconds(4);
+  request.EndWithin(std::chrono::seconds(4));
   ++under_way_;
   ++busy_[key];
   client_.Start(std::move(request),
