@@ -103,94 +103,72 @@ Status TakeLease(Element value, Lease& into) {
   return {};
 }
 
-enum class Key {
-  kAt,
-  kTarget,
-  kStep,
-  kCursor,
-  kAttempt,
-  kDestructive,
-  kEffect,
-  kProof,
-  kOutcome,
-  kLevel,
-  kEnd,
-  kWay,
-  kRung,
-  kAct,
-  kToken,
-  kBy,
-  kDetail,
-  kEvidence,
-  kPlanHash,
-  kFence,
-  kBefore,
-  kLease,
-  kUntil,
-  kOther,
-};
-constexpr std::array<std::string_view, 23> kKeys = {
-    "at",      "target",   "step",     "cursor", "attempt", "destructive", "effect", "proof",
-    "outcome", "level",    "end",      "way",    "rung",    "act",         "token",  "by",
-    "detail",  "evidence", "planHash", "fence",  "before",  "lease",       "until"};
+// ---- the keys of a record: which field of an Entry each of them fills, and how
 
-Key KeyOf(std::string_view key) {
-  for (size_t i = 0; i < kKeys.size(); ++i) {
-    if (kKeys[i] == key) return static_cast<Key>(i);
-  }
-  return Key::kOther;
+using TakeKey = Status (*)(std::string_view key, Element value, Entry& entry);
+
+template <auto Member>
+Status Text(std::string_view key, Element value, Entry& entry) {
+  return Take<std::string_view>(key, value, entry.*Member);
+}
+template <auto Member>
+Status Flag(std::string_view key, Element value, Entry& entry) {
+  return Take<bool>(key, value, entry.*Member);
+}
+template <auto Member>
+Status Int(std::string_view key, Element value, Entry& entry) {
+  return TakeInt(key, value, entry.*Member);
+}
+template <auto Member>
+Status Time(std::string_view key, Element value, Entry& entry) {
+  return TakeTime(key, value, entry.*Member);
+}
+template <auto Member, const auto& kWords>
+Status Word(std::string_view key, Element value, Entry& entry) {
+  return TakeWord(key, value, kWords, entry.*Member);
+}
+template <auto Member, auto Parse>
+Status Parsed(std::string_view key, Element value, Entry& entry) {
+  return TakeParsed(key, value, Parse, entry.*Member);
 }
 
+struct Field {
+  std::string_view key;
+  TakeKey take;
+};
+constexpr Field kFields[] = {
+    {"at", Time<&Entry::at>},
+    {"target", Int<&Entry::target>},
+    {"step", Text<&Entry::step>},
+    {"cursor", Int<&Entry::cursor>},
+    {"attempt", Int<&Entry::attempt>},
+    {"destructive", Flag<&Entry::destructive>},
+    {"effect", Flag<&Entry::effect>},
+    {"proof", Flag<&Entry::proof>},
+    {"outcome", Word<&Entry::outcome, kOutcomes>},
+    {"level", Parsed<&Entry::level, &ParseLevel>},
+    {"end", Word<&Entry::end, kEnds>},
+    {"way", Word<&Entry::way, kWays>},
+    {"rung", Parsed<&Entry::rung, &ParseRung>},
+    {"act", Parsed<&Entry::act, &ParseActKind>},
+    {"token", Text<&Entry::token>},
+    {"by", Text<&Entry::by>},
+    {"detail", Text<&Entry::detail>},
+    {"evidence", Text<&Entry::evidence>},
+    {"planHash", Text<&Entry::plan_hash>},
+    {"fence", [](std::string_view key, Element value,
+                 Entry& entry) { return Take<uint64_t>(key, value, entry.fence); }},
+    {"before", [](std::string_view key, Element value,
+                  Entry& entry) { return TakeTexts(key, value, entry.before); }},
+    {"lease",
+     [](std::string_view, Element value, Entry& entry) { return TakeLease(value, entry.lease); }},
+    {"until", Time<&Entry::until>},
+};
+
+// A key that is not there is a newer Muster's.
 Status TakeField(std::string_view key, Element value, Entry& entry) {
-  switch (KeyOf(key)) {
-    case Key::kAt:
-      return TakeTime(key, value, entry.at);
-    case Key::kTarget:
-      return TakeInt(key, value, entry.target);
-    case Key::kStep:
-      return Take<std::string_view>(key, value, entry.step);
-    case Key::kCursor:
-      return TakeInt(key, value, entry.cursor);
-    case Key::kAttempt:
-      return TakeInt(key, value, entry.attempt);
-    case Key::kDestructive:
-      return Take<bool>(key, value, entry.destructive);
-    case Key::kEffect:
-      return Take<bool>(key, value, entry.effect);
-    case Key::kProof:
-      return Take<bool>(key, value, entry.proof);
-    case Key::kOutcome:
-      return TakeWord(key, value, kOutcomes, entry.outcome);
-    case Key::kLevel:
-      return TakeParsed<Level>(key, value, &ParseLevel, entry.level);
-    case Key::kEnd:
-      return TakeWord(key, value, kEnds, entry.end);
-    case Key::kWay:
-      return TakeWord(key, value, kWays, entry.way);
-    case Key::kRung:
-      return TakeParsed<Rung>(key, value, &ParseRung, entry.rung);
-    case Key::kAct:
-      return TakeParsed<ActKind>(key, value, &ParseActKind, entry.act);
-    case Key::kToken:
-      return Take<std::string_view>(key, value, entry.token);
-    case Key::kBy:
-      return Take<std::string_view>(key, value, entry.by);
-    case Key::kDetail:
-      return Take<std::string_view>(key, value, entry.detail);
-    case Key::kEvidence:
-      return Take<std::string_view>(key, value, entry.evidence);
-    case Key::kPlanHash:
-      return Take<std::string_view>(key, value, entry.plan_hash);
-    case Key::kFence:
-      return Take<uint64_t>(key, value, entry.fence);
-    case Key::kBefore:
-      return TakeTexts(key, value, entry.before);
-    case Key::kLease:
-      return TakeLease(value, entry.lease);
-    case Key::kUntil:
-      return TakeTime(key, value, entry.until);
-    case Key::kOther:
-      break;  // a newer Muster's
+  for (const Field& field : kFields) {
+    if (field.key == key) return field.take(key, value, entry);
   }
   return {};
 }

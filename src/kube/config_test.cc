@@ -263,7 +263,23 @@ TEST(Credentials, APluginThatFailsWhileTheLastTokenIsGoodTroublesNobody) {
     EXPECT_EQ(*credentials.Token(), "t1");
   }
   place.clock.Advance(std::chrono::seconds(10));
-  EXPECT_FALSE(credentials.Token().ok()) << "now it is over";
+  for (int i = 0; i < 3; ++i)
+    EXPECT_THAT(credentials.Token().error().ToString(), HasSubstr("ended with 3"))
+        << "it is over, and the old token is not sent";
+}
+
+TEST(Credentials, ATokenWithoutAnEndInSightIsGood) {
+  Place place;
+  place.processes.Prints(
+      "/home/u/.kube/bin/get-token --cluster lab",
+      R"({"apiVersion":"client.authentication.k8s.io/v1","status":{"token":"t1",)"
+      R"("expirationTimestamp":"9999-12-31T23:59:59Z"}})");
+  const auto config = place.Read("exec");
+  Credentials credentials(*config, place.clock, place.files, place.processes);
+  EXPECT_EQ(credentials.Token().value_or("none"), "t1");
+  place.clock.Advance(std::chrono::hours(1000));
+  EXPECT_EQ(credentials.Token().value_or("none"), "t1");
+  EXPECT_EQ(place.processes.asked().size(), 1u);
 }
 
 TEST(Credentials, AMissingPluginGivesItsInstallHint) {
@@ -276,10 +292,14 @@ TEST(Credentials, AMissingPluginGivesItsInstallHint) {
 }
 
 TEST(Credentials, APluginThatPrintsSomethingElseIsRefused) {
-  for (const char* out :
-       {"", "token", "{}",
-        R"({"apiVersion":"client.authentication.k8s.io/v1beta1","status":{"token":"x"}})",
-        R"({"apiVersion":"client.authentication.k8s.io/v1","status":{}})"}) {
+  for (
+      const char* out :
+      {"", "token", "{}",
+       R"({"apiVersion":"client.authentication.k8s.io/v1beta1","status":{"token":"x"}})",
+       R"({"apiVersion":"client.authentication.k8s.io/v1","status":{}})",
+       R"({"apiVersion":"client.authentication.k8s.io/v1","status":{"token":"x","clientKeyData":"k"}})",
+       R"({"apiVersion":"client.authentication.k8s.io/v1","status":{"token":"x",)"
+       R"("expirationTimestamp":"soon"}})"}) {
     Place place;
     place.processes.Prints("/home/u/.kube/bin/get-token --cluster lab", out);
     const auto config = place.Read("exec");

@@ -30,8 +30,6 @@ constexpr std::string_view kImages = "os-release(5); operator practice: one imag
 constexpr std::string_view kFabricManager = "NVIDIA Fabric Manager user guide";
 constexpr std::string_view kNvlinkCheck =
     "docs.nvidia.com/health-validation/reference/checks/nvlink: inactive links allowed, 0";
-constexpr std::string_view kNccl =
-    "NVIDIA/nccl src/transport/net.cc, src/graph/paths.cc; NCCL troubleshooting guide";
 constexpr std::string_view kPairwise =
     "NVIDIA/nccl-tests issue 290; Azure/azurehpc-health-checks ib_write_bw limits";
 constexpr std::string_view kExporter =

@@ -6,8 +6,6 @@ namespace muster::lab {
 namespace {
 using W = SubjectKind;
 
-constexpr std::string_view kNcclWork =
-    "NVIDIA/nccl src/transport/net.cc, src/graph/paths.cc; NCCL troubleshooting guide";
 constexpr std::string_view kNcclTests =
     "NVIDIA/nccl-tests doc/PERFORMANCE.md; nccl-tests issues 283, 290, 309";
 constexpr std::string_view kTorch =
@@ -35,7 +33,7 @@ std::vector<FaultKind> WorkFaults() {
        W::kNode,
        false,
        {{"gbyte_per_s", 3}},
-       kNcclWork},
+       kNccl},
       {"gdr_off_rail",
        W::kRail,
        "a rail's channels go without GPUDirect RDMA",
@@ -43,7 +41,7 @@ std::vector<FaultKind> WorkFaults() {
        W::kRail,
        false,
        {{"factor", 0.55}},
-       kNcclWork},
+       kNccl},
       {"slow_rail",
        W::kRail,
        "a rail is slow under load",
