@@ -24,6 +24,12 @@ std::string StatusText(const Json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
+// "9999-12-31T23:59:59Z": later than a clock of nanoseconds reaches, which is never.
+bool BeyondClocks(std::string_view time) {
+  const auto year = ParseInt(time.substr(0, 4));
+  return time.size() > 4 && time[4] == '-' && year.ok() && *year > 2261;
+}
+
 }  // namespace
 
 Credentials::Credentials(const ClusterConfig& config, Clock& clock, Files& files,
@@ -86,7 +92,9 @@ void Credentials::TakeGrant() {
   next_run_ = clock_.Monotonic() + kAgain;
   auto grant = GrantFrom(running_.get());
   if (!grant.ok()) {
-    if (!Usable()) trouble_ = Error(grant.error()).Context(Describe());
+    if (Usable()) return;
+    fresh_ = false;  // what it gave before is over
+    trouble_ = Error(grant.error()).Context(Describe());
     return;
   }
   token_ = std::move(grant->token);
@@ -145,15 +153,16 @@ Result<Credentials::Grant> Credentials::GrantFrom(const Result<CommandResult>& r
   }
   Grant grant;
   const std::string expires = StatusText(*status, "expirationTimestamp");
-  if (!expires.empty()) {
+  if (!expires.empty() && !BeyondClocks(expires)) {
     TRY(grant.expires, ParseTime(expires).Context("expirationTimestamp"));
   }
   grant.token = StatusText(*status, "token");
   grant.cert_pem = StatusText(*status, "clientCertificateData");
   grant.key_pem = StatusText(*status, "clientKeyData");
-  if (grant.token.empty() && (grant.cert_pem.empty() || grant.key_pem.empty())) {
+  if (grant.cert_pem.empty() != grant.key_pem.empty())
+    return Fail(Code::kParse, "the plugin gave a certificate or a key, and not both");
+  if (grant.token.empty() && grant.cert_pem.empty())
     return Fail(Code::kParse, "the plugin gave neither a token nor a certificate with its key");
-  }
   return grant;
 }
 
