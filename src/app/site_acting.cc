@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "backend/host/ansible_packages.h"
 #include "base/strings.h"
 
 namespace muster {
@@ -168,6 +169,29 @@ void ReadProbePods(const YamlNode& node, Site& site, YamlReader& root, YamlFindi
     root.SayAt(node, "probe_pods: is of type kubernetes; other hosts are reached by ssh");
 }
 
+// A path that no tool takes for an option.
+bool IsPlain(std::string_view text) {
+  return !text.empty() && text[0] != '-' && std::none_of(text.begin(), text.end(), [](char c) {
+    return static_cast<unsigned char>(c) < 0x20;
+  });
+}
+
+void ReadAnsible(YamlReader& root, Site& site, YamlFindings& findings) {
+  const YamlNode* node = root.Child("ansible");
+  if (node == nullptr) return;
+  YamlReader r(*node, root.file(), findings);
+  Act act;
+  act.name = host::kPackagesByAnsible;
+  act.kind = "ansible";
+  act.argv = {"ansible-playbook", "-i", r.Text("inventory")};
+  if (r.Has("playbook")) act.argv.push_back(r.Text("playbook"));
+  for (size_t i = 2; i < act.argv.size(); ++i) {
+    if (!IsPlain(act.argv[i])) r.Say("expected a path, as it is from the site's file");
+  }
+  r.Done();
+  site.acts.push_back(std::move(act));
+}
+
 }  // namespace
 
 bool FitsPattern(std::string_view name, std::string_view pattern) {
@@ -193,6 +217,7 @@ bool FitsPattern(std::string_view name, std::string_view pattern) {
 void ReadActing(YamlReader& root, Site& site, YamlFindings& findings) {
   ReadBmcs(root, site, findings);
   ReadPackages(root, site);
+  ReadAnsible(root, site, findings);
   site.sudo = root.BoolOr("sudo", false);
   if (const YamlNode* node = root.Child("kubernetes")) {
     YamlReader r(*node, root.file(), findings);
@@ -204,7 +229,7 @@ void ReadActing(YamlReader& root, Site& site, YamlFindings& findings) {
   }
   if (site.kind != SiteKind::kLab) return;
   // A setting that nothing reads would be believed to work.
-  for (const char* key : {"bmcs", "kubernetes", "packages", "sudo"}) {
+  for (const char* key : {"bmcs", "kubernetes", "packages", "ansible", "sudo"}) {
     if (const YamlNode* node = root.Child(key))
       root.SayAt(*node, fmt::format("{}: a lab acts on itself, leave it out", key));
   }

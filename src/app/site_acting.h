@@ -1,5 +1,5 @@
 // Reads what a site says about acting: who switches its nodes' power, who places work on them, as
-// whom commands run, and which packages a version is made of.
+// whom commands run, which packages a version is made of and who installs them.
 #pragma once
 
 #include "model/site.h"
@@ -7,7 +7,8 @@
 
 namespace muster {
 
-// The sections bmcs, kubernetes, packages and sudo of the site file. After the cluster was read.
+// The sections bmcs, kubernetes, packages, ansible and sudo of the site file. After
+// the cluster was read.
 void ReadActing(YamlReader& root, Site& site, YamlFindings& findings);
 
 // Whether a name fits a pattern in which * stands for any text. Linear in the product of both.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "app/site_file.h"
+#include "backend/host/ansible_packages.h"
 
 namespace muster {
 namespace {
@@ -123,6 +124,17 @@ TEST(SiteActing, AKubernetesSiteSaysWhereItsServerIs) {
   EXPECT_TRUE(site->kubernetes.has_value());
   EXPECT_THAT(Wrong("kubernetes: {config: x}\n"), HasSubstr("unknown key config"));
   EXPECT_THAT(Wrong("sudo: true\n", "lab"), HasSubstr("a lab acts on itself"));
+}
+
+TEST(SiteActing, AnsibleIsNamedByItsInventory) {
+  const Site site = Read("ansible: {inventory: ./hosts.ini, playbook: pin.yml}\n");
+  EXPECT_EQ(host::AnsibleOf(site)->inventory, "./hosts.ini");
+  EXPECT_EQ(host::AnsibleOf(site)->playbook, "pin.yml");
+  EXPECT_EQ(host::AnsibleOf(Read("ansible: {inventory: a}\n"))->playbook, "");
+  EXPECT_FALSE(host::AnsibleOf(Read("")).has_value());
+  EXPECT_THAT(Wrong("ansible: {playbook: x}\n"), HasSubstr("key inventory is missing"));
+  EXPECT_THAT(Wrong("ansible: {inventory: -x}\n"), HasSubstr("expected a path"));
+  EXPECT_THAT(Wrong("ansible: {inventory: x}\n", "lab"), HasSubstr("a lab acts on itself"));
 }
 
 TEST(SiteActing, PatternsFit) {

@@ -7,6 +7,7 @@
 #include "backend/composed_actuator.h"
 #include "backend/host/host_actuator.h"
 #include "backend/kubernetes/kubernetes_actuator.h"
+#include "catalogue/embedded.h"
 #include "kube/connection.h"
 
 namespace muster {
@@ -30,6 +31,20 @@ struct ClusterActuator {
       : connection(world, config), actuator(connection.client()) {}
 };
 
+std::shared_ptr<host::AnsiblePackages> MakeAnsible(const Site& site, const World& world,
+                                                   const std::string& site_folder,
+                                                   const std::string& state_folder) {
+  auto target = host::AnsibleOf(site);
+  if (!target) return nullptr;
+  host::AnsibleOptions options;
+  options.target = std::move(*target);
+  options.own_playbook = FindEmbedded("ansible/pin_packages.yaml").value_or("");
+  options.folder = site_folder;
+  options.state_folder = state_folder + "/ansible";
+  options.sudo = site.sudo;
+  return std::make_shared<host::AnsiblePackages>(world.processes, std::move(options));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Actuator>> MakeSiteActuator(const Site& site, Hosts& hosts, World world,
@@ -38,7 +53,9 @@ Result<std::unique_ptr<Actuator>> MakeSiteActuator(const Site& site, Hosts& host
   ActuatorParts parts;
   parts.host = std::make_shared<host::HostActuator>(
       site, hosts,
-      host::HostActuatorOptions{.keeps_holds = !site.kubernetes.has_value(), .wait_s = 20});
+      host::HostActuatorOptions{.keeps_holds = !site.kubernetes.has_value(),
+                                .wait_s = 20,
+                                .ansible = MakeAnsible(site, world, site_folder, state_folder)});
   if (site.kubernetes) {
     const auto config = kube::FindCluster(world.files, kube::ClusterEnvironment(),
                                           FromFolder(site_folder, site.kubernetes->kubeconfig),

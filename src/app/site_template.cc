@@ -201,6 +201,7 @@ ssh: {}
 # kubernetes: {kubeconfig: ./kubeconfig, context: prod}   # where an API server places the work: it cordons and drains
 # packages:                   # what a version is made of, for apt
 #   driver: ["cuda-drivers-570={value}-1"]
+# ansible: {inventory: ./inventory.ini}   # then ansible-playbook installs them, from this machine
 
 cluster:
 )";

@@ -7,18 +7,17 @@
 
 #include <fmt/format.h>
 
-#include "base/digest.h"
+#include "backend/host/act_details.h"
 #include "base/strings.h"
 
 namespace muster::host {
+
+using namespace detail;
 
 namespace {
 
 using std::chrono::seconds;
 
-constexpr Duration kShort = seconds(30);  // of a look
-constexpr int kMostTries = 5;             // against somebody who changes the hold all the time
-constexpr std::string_view kMoved = "the hold of the host changed meanwhile";
 // nvidia-smi's own return values (its manual): no driver is loaded, nothing was found.
 constexpr int kNoDevice = 6, kNoDriver = 9;
 
@@ -26,10 +25,6 @@ bool OfTheHold(ActKind kind) { return kind == ActKind::kCordon || kind == ActKin
 
 bool Ours(const HostHold& hold, const Order& order) {
   return hold.lease && hold.lease->run == order.lease.run && hold.lease->owner == order.lease.owner;
-}
-
-std::string Tail(const CommandResult& ran) {
-  return Shorten(Printable(Trim(ran.err.empty() ? ran.out : ran.err)), 300);
 }
 
 }  // namespace
@@ -42,6 +37,11 @@ std::vector<ActKind> HostActuator::Can() const {
 }
 
 std::vector<std::string> HostActuator::Render(const Action& action) const {
+  if (const AnsiblePackages* ansible = AnsibleFor(action)) {
+    if (const auto pins = PinsOf(action, site_.packages, "");
+        pins.ok() && CheckHostAct(action, site_.packages).ok())
+      return ansible->Render(action, *pins);
+  }
   return RenderHostAct(action, site_.packages);
 }
 
@@ -52,40 +52,14 @@ Result<const Node*> HostActuator::NodeOf(std::string_view name) const {
   return node;
 }
 
-Result<CommandResult> HostActuator::Run(const std::string& node, Words argv, Duration timeout) {
+Result<ActPlace> HostActuator::PlaceOf(const std::string& node) {
   TRY(const HostPorts host, hosts_.At(node));
-  Command command{std::move(argv)};
-  command.timeout = timeout;
-  return host.world.processes.Run(command);
+  return ActPlace(host.world.processes, node, site_.sudo);
 }
 
-Result<CommandResult> HostActuator::RunScript(const std::string& node, const std::string& script,
-                                              bool as_root, Duration timeout) {
-  Words argv = {"/bin/sh", "-c", script};
-  // -n: it never asks for a password.
-  if (as_root && site_.sudo) argv.insert(argv.begin(), {"sudo", "-n"});
-  return Run(node, std::move(argv), timeout);
-}
-
-Result<HostActuator::Stored> HostActuator::ReadStored(const std::string& node) {
-  TRY(const CommandResult ran, RunScript(node, ReadHoldScript(), false, kShort));
-  if (ran.timed_out || ran.truncated)
-    return Fail(Code::kUnavailable, fmt::format("{} does not say who holds it in time", node));
-  if (ran.exit_code != 0)
-    return Fail(Code::kUnavailable,
-                fmt::format("{}: who holds it cannot be read: {}", node, Tail(ran)));
-  std::string_view text = ran.out;
-  const size_t line = text.find('\n');
-  if (!StartsWith(text, "hold ") || line == std::string_view::npos || !EndsWith(text, "end\n"))
-    return Fail(Code::kParse, fmt::format("{}: who holds it was cut off", node));
-  Stored stored;
-  stored.version = std::string(text.substr(5, line - 5));
-  text = text.substr(line + 1, text.size() - line - 1 - 4);
-  if (stored.version == "-") return stored;
-  if (Sha256Hex(text) != stored.version)
-    return Fail(Code::kParse, fmt::format("{}: who holds it was cut off", node));
-  TRY(stored.hold, ReadHostHold(text).Context("hold.json of " + node));
-  return stored;
+Result<StoredHold> HostActuator::ReadStored(const std::string& node) {
+  TRY(ActPlace place, PlaceOf(node));
+  return place.ReadStored();
 }
 
 Result<std::string> HostActuator::BootId(const std::string& node) {
@@ -101,10 +75,11 @@ Result<std::string> HostActuator::BootId(const std::string& node) {
 Result<Fingerprint> HostActuator::Ask(const Action& action) {
   const std::string name(action.on.Host());
   TRY(const Node* const node, NodeOf(name));
+  TRY(ActPlace place, PlaceOf(name));
   std::vector<Answer> answers;
   for (Words& words : QuestionsOf(action, site_.packages)) {
     if (action.kind == ActKind::kCommand && site_.sudo) words.insert(words.begin(), {"sudo", "-n"});
-    TRY(const CommandResult ran, Run(name, std::move(words), kShort));
+    TRY(const CommandResult ran, place.Run(std::move(words), kShortWait));
     if (ran.timed_out || ran.truncated)
       return Fail(Code::kUnavailable, fmt::format("{} does not answer in time", name));
     answers.push_back({ran.exit_code, ran.out, ran.err});
@@ -116,10 +91,11 @@ Result<Fingerprint> HostActuator::Before(const Action& action) {
   const std::string node(action.on.Host());
   TRY_VOID(NodeOf(node));
   if (OfTheHold(action.kind)) {
-    TRY(const Stored stored, ReadStored(node));
+    TRY(const StoredHold stored, ReadStored(node));
     return Fingerprint{{"hold", std::to_string(stored.hold.changes)}};
   }
   TRY_VOID(CheckHostAct(action, site_.packages));
+  if (AnsiblePackages* ansible = AnsibleFor(action)) TRY_VOID(ansible->Ready(node));
   Fingerprint before;
   // A command's probe may have nothing to look at yet.
   if (action.kind != ActKind::kCommand && action.kind != ActKind::kDrain) {
@@ -135,32 +111,7 @@ Result<Fingerprint> HostActuator::Before(const Action& action) {
   return before;
 }
 
-// What the script says is its own word for it; no word of it means that nobody knows.
-DidResult HostActuator::Send(const Order& order, const std::string& script, Duration timeout) {
-  const auto ran = RunScript(std::string(order.action.on.Host()), script, true, timeout);
-  if (!ran.ok()) {
-    const bool never = ran.error().code == Code::kPermission || ran.error().code == Code::kInvalid;
-    return {never ? Did::kRefused : Did::kUnknown, ran.error().ToString()};
-  }
-  const size_t line = std::min(ran->out.find('\n'), ran->out.size());
-  const std::string_view said = std::string_view(ran->out).substr(0, line);
-  const std::string rest = Shorten(Printable(Trim(ran->out.substr(line))), 1500);
-  if (ran->truncated) return {Did::kUnknown, "its answer was cut"};
-  if (said == "muster done") return {Did::kAccepted, ""};
-  if (said == "muster begun") return {Did::kAccepted, "begun, and not ended yet"};
-  if (said == "muster ended 0") return {Did::kAccepted, rest};
-  if (const auto code = After(said, "muster ended "); code && ParseInt(*code).ok())
-    return {Did::kFailed, fmt::format("it ended with {}: {}", *code, rest)};
-  if (said == "muster moved") return {Did::kRefused, std::string(kMoved)};
-  if (said == "muster busy") return {Did::kRefused, "another act is under way on this host"};
-  if (const auto why = After(said, "muster unwritable "))
-    return {Did::kRefused, fmt::format("nothing can be written down on this host: {}", *why)};
-  if (ran->timed_out) return {Did::kUnknown, "no answer within its time"};
-  return {Did::kUnknown, fmt::format("the host ended the connection or the script (exit {}): {}",
-                                     ran->exit_code, Tail(*ran))};
-}
-
-DidResult HostActuator::DoHold(const Order& order, const Stored& stored) {
+DidResult HostActuator::DoHold(ActPlace& place, const Order& order, const StoredHold& stored) {
   HostHold hold = stored.hold;
   const bool ours = Ours(hold, order);
   if (order.action.kind == ActKind::kCordon) {
@@ -179,33 +130,24 @@ DidResult HostActuator::DoHold(const Order& order, const Stored& stored) {
   }
   hold.fence = order.fence;
   ++hold.changes;
-  return Send(order, WriteHoldScript(stored.version, WriteHostHold(hold)), kShort);
+  return place.Send(WriteHoldScript(stored.version, WriteHostHold(hold)), kShortWait);
 }
 
-DidResult HostActuator::DoAct(const Order& order, const Stored& stored) {
+DidResult HostActuator::DoAct(ActPlace& place, const Order& order, const StoredHold& stored) {
   const bool held = !order.lease.owner.empty() && options_.keeps_holds;
   if (held && !Ours(stored.hold, order))
     return {Did::kRefused, "the node is not held by this run any more"};
+  if (AnsiblePackages* ansible = AnsibleFor(order.action)) {
+    const auto pins = PinsOf(order.action, site_.packages, At(order.before, "driver"));
+    if (!pins.ok()) return {Did::kRefused, pins.error().message};
+    const DidResult fenced = place.RaiseFence(order, stored);
+    if (fenced.did != Did::kAccepted) return fenced;
+    return ansible->Do(order, *pins, options_.wait_s);
+  }
   const auto run = CommandsOf(order.action, order.before, site_.packages);
   if (!run.ok()) return {Did::kRefused, run.error().message};
   if (run->commands.empty()) return {Did::kAccepted, "nothing is to be ordered: it is waited for"};
-  ActScript script;
-  script.token_hash = Sha256Hex(order.token);
-  script.version = stored.version;
-  script.commands = run->commands;
-  script.input = run->input;
-  script.kernel_mark = run->kernel_mark;
-  script.wait_s = options_.wait_s;
-  if (order.timeout > Duration::zero())
-    script.wait_s = static_cast<int>(std::clamp<int64_t>(
-        std::chrono::floor<seconds>(order.timeout).count(), 1, options_.wait_s));
-  if (order.fence > stored.hold.fence || stored.version == "-") {
-    HostHold hold = stored.hold;
-    hold.fence = order.fence;
-    ++hold.changes;
-    script.content = WriteHostHold(hold);
-  }
-  return Send(order, DoScript(script), seconds(script.wait_s) + kShort);
+  return place.Do(order, stored, *run, options_.wait_s);
 }
 
 DidResult HostActuator::Do(const Order& order) {
@@ -214,16 +156,17 @@ DidResult HostActuator::Do(const Order& order) {
   const auto can = Can();
   if (std::find(can.begin(), can.end(), order.action.kind) == can.end())
     return {Did::kRefused, "a host does not do this"};
+  auto place = PlaceOf(node);
+  if (!place.ok()) return {Did::kRefused, place.error().ToString()};
   for (int n = 1;; ++n) {
-    const auto stored = ReadStored(node);
+    const auto stored = place->ReadStored();
     // Nothing was sent yet.
     if (!stored.ok()) return {Did::kRefused, stored.error().ToString()};
-    if (order.fence < stored->hold.fence)
-      return {Did::kRefused,
-              fmt::format("fence {} is older than {}", order.fence, stored->hold.fence)};
-    const DidResult did =
-        OfTheHold(order.action.kind) ? DoHold(order, *stored) : DoAct(order, *stored);
-    if (did.did != Did::kRefused || did.detail != kMoved || n == kMostTries) return did;
+    if (const std::string older = OlderFence(order, *stored); !older.empty())
+      return {Did::kRefused, older};
+    const DidResult did = OfTheHold(order.action.kind) ? DoHold(*place, order, *stored)
+                                                       : DoAct(*place, order, *stored);
+    if (did.did != Did::kRefused || did.detail != kHoldMoved || n == kMostHoldTries) return did;
   }
 }
 
@@ -248,11 +191,12 @@ ProbeResult HostActuator::Probe(const Order& order) {
   }
   const auto boot_id = BootId(node);
   if (!boot_id.ok()) return {Happened::kUnknown, boot_id.error().ToString()};
-  const auto ran = RunScript(node, RecordScript(Sha256Hex(order.token)), false, kShort);
-  if (!ran.ok()) return {Happened::kUnknown, ran.error().ToString()};
-  const auto record = ReadActRecord(ran->out);
-  if (!record.ok() || ran->timed_out || ran->truncated)
-    return {Happened::kUnknown, record.ok() ? "no answer in time" : record.error().message};
+  auto place = PlaceOf(node);
+  if (!place.ok()) return {Happened::kUnknown, place.error().ToString()};
+  AnsiblePackages* const ansible = AnsibleFor(action);
+  const auto record =
+      ansible != nullptr ? ansible->ReadRecord(order) : place->ReadRecord(order.token);
+  if (!record.ok()) return {Happened::kUnknown, record.error().ToString()};
   auto now = Ask(action);
   ProbeResult result =
       Compare(action, order.before, now.ok() ? std::optional(std::move(*now)) : std::nullopt,
@@ -307,10 +251,11 @@ Result<std::vector<RunningJob>> HostActuator::JobsOn(const std::string& name) {
   if (node->family == GpuFamily::kNone || node->gpus.empty()) return jobs;
   if (node->family == GpuFamily::kAmd)
     return Fail(Code::kUnavailable, "which processes run on AMD GPUs is not read");
-  TRY(const CommandResult ran, RunScript(name, JobsScript(), false, kShort));
+  TRY(ActPlace place, PlaceOf(name));
+  TRY(const CommandResult ran, place.Run({"/bin/sh", "-c", JobsScript()}, kShortWait));
   const auto unsaid = [&] {
     return Fail(Code::kUnavailable,
-                fmt::format("{}: nvidia-smi does not say what runs: {}", name, Tail(ran)));
+                fmt::format("{}: nvidia-smi does not say what runs: {}", name, TailOf(ran)));
   };
   if (ran.timed_out || ran.truncated || !StartsWith(ran.out, "code ") ||
       !EndsWith(ran.out, "\nend\n"))

@@ -4,12 +4,14 @@
 // sees them.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "backend/actuator.h"
+#include "backend/host/act_place.h"
+#include "backend/host/ansible_packages.h"
 #include "backend/host/host_acts.h"
-#include "backend/host/host_record.h"
 #include "backend/hosts.h"
 #include "model/site.h"
 
@@ -20,6 +22,8 @@ struct HostActuatorOptions {
   // asks it, and fences alone are kept here.
   bool keeps_holds = true;
   int wait_s = 20;  // for an act's end, before it is said to be begun
+  // Where Ansible installs packages; nothing: apt on the host does.
+  std::shared_ptr<AnsiblePackages> ansible = {};
 };
 
 // Complexity: ReadFleet asks each node once, hosts.Parallel() at a time.
@@ -43,20 +47,17 @@ class HostActuator final : public Actuator {
   Result<std::vector<RunningJob>> JobsOn(const std::string& node) override;
 
  private:
-  struct Stored {
-    std::string version;  // SHA-256 of the file, "-" where there is none
-    HostHold hold;
-  };
   Result<const Node*> NodeOf(std::string_view name) const;
-  Result<CommandResult> Run(const std::string& node, Words argv, Duration timeout);
-  Result<CommandResult> RunScript(const std::string& node, const std::string& script, bool as_root,
-                                  Duration timeout);
-  Result<Stored> ReadStored(const std::string& node);
+  Result<ActPlace> PlaceOf(const std::string& node);
+  Result<StoredHold> ReadStored(const std::string& node);
   Result<std::string> BootId(const std::string& node);
   Result<Fingerprint> Ask(const Action& action);
-  DidResult DoHold(const Order& order, const Stored& stored);
-  DidResult DoAct(const Order& order, const Stored& stored);
-  DidResult Send(const Order& order, const std::string& script, Duration timeout);
+  DidResult DoHold(ActPlace& place, const Order& order, const StoredHold& stored);
+  DidResult DoAct(ActPlace& place, const Order& order, const StoredHold& stored);
+
+  AnsiblePackages* AnsibleFor(const Action& action) const {
+    return action.kind == ActKind::kPackages ? options_.ansible.get() : nullptr;
+  }
 
   const Site& site_;
   Hosts& hosts_;
