@@ -7,6 +7,7 @@
 #include "app/bringup.h"
 #include "app/site_actuator.h"
 #include "app/site_endpoints.h"
+#include "backend/composed_actuator.h"
 #include "backend/host/host_jobs.h"
 #include "backend/host/host_site.h"
 #include "backend/kubernetes/cluster_endpoint.h"
@@ -36,6 +37,13 @@ Status OpenLab(SiteContext& context, const OpenOptions& options) {
   context.endpoints =
       std::make_unique<lab::LabEndpoints>(context.world, folder, options.self_binary);
   context.actuator = std::make_unique<lab::LabActuator>(context.world, folder);
+  // A lab plays its nodes; a repository that its site names is a real one.
+  if (auto repository = RepositoriesOf(context.site(), context.world, context.paths.folder,
+                                       context.paths.state)) {
+    const std::shared_ptr<Actuator> played = std::move(context.actuator);
+    context.actuator = std::make_unique<ComposedActuator>(
+        ActuatorParts{played, played, played, nullptr, {}, std::move(repository)});
+  }
   context.hosts = std::make_unique<lab::LabHosts>(
       std::move(state), context.world,
       lab::LabHostsOptions{options.self_binary, options.modelled_telemetry});

@@ -192,6 +192,30 @@ void ReadAnsible(YamlReader& root, Site& site, YamlFindings& findings) {
   site.acts.push_back(std::move(act));
 }
 
+// Each "name: {path: ..., remote: ...}".
+void ReadRepositories(YamlReader& root, Site& site, YamlFindings& findings) {
+  const YamlNode* node = root.Child("repositories");
+  if (node == nullptr) return;
+  if (node->kind != YamlNode::Kind::kMapping)
+    return root.SayAt(*node, "repositories: expected a mapping of names to {path: ...}");
+  for (const YamlEntry& entry : node->entries) {
+    YamlReader r(entry.value, root.file(), findings);
+    const bool word =
+        !entry.key.empty() && entry.key[0] != '.' && entry.key[0] != '-' &&
+        std::all_of(entry.key.begin(), entry.key.end(), [](char c) {
+          return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+        });
+    if (!word)
+      r.Say(fmt::format("{}: expected a name of small letters, digits, - and _",
+                        Printable(entry.key)));
+    const Repository repository{r.Text("path"), r.TextOr("remote", "origin")};
+    if (!repository.path.empty() && !IsPlain(repository.path)) r.Say("path: expected a folder");
+    if (!IsPlain(repository.remote)) r.Say("remote: expected the name of a remote");
+    r.Done();
+    site.repositories[entry.key] = repository;
+  }
+}
+
 }  // namespace
 
 bool FitsPattern(std::string_view name, std::string_view pattern) {
@@ -218,6 +242,7 @@ void ReadActing(YamlReader& root, Site& site, YamlFindings& findings) {
   ReadBmcs(root, site, findings);
   ReadPackages(root, site);
   ReadAnsible(root, site, findings);
+  ReadRepositories(root, site, findings);
   site.sudo = root.BoolOr("sudo", false);
   if (const YamlNode* node = root.Child("kubernetes")) {
     YamlReader r(*node, root.file(), findings);

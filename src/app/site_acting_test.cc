@@ -137,6 +137,19 @@ TEST(SiteActing, AnsibleIsNamedByItsInventory) {
   EXPECT_THAT(Wrong("ansible: {inventory: x}\n", "lab"), HasSubstr("a lab acts on itself"));
 }
 
+TEST(SiteActing, RepositoriesAreNamed) {
+  const Site site = Read(
+      "repositories:\n  config: {path: ../config}\n  apps: {path: /srv/apps, remote: upstream}\n");
+  EXPECT_EQ(site.repositories.at("config").path, "../config");
+  EXPECT_EQ(site.repositories.at("config").remote, "origin");
+  EXPECT_EQ(site.repositories.at("apps").remote, "upstream");
+  EXPECT_THAT(Wrong("repositories:\n  Config: {path: x}\n"), HasSubstr("expected a name"));
+  EXPECT_THAT(Wrong("repositories:\n  a: {remote: x}\n"), HasSubstr("key path is missing"));
+  EXPECT_THAT(Wrong("repositories:\n  a: {path: x, remote: --force}\n"),
+              HasSubstr("expected the name of a remote"));
+  EXPECT_THAT(Wrong("repositories: [a]\n"), HasSubstr("expected a mapping"));
+}
+
 TEST(SiteActing, PatternsFit) {
   EXPECT_TRUE(FitsPattern("gpu-01", "gpu-*"));
   EXPECT_TRUE(FitsPattern("gpu-01", "*"));

@@ -6,6 +6,7 @@
 #include "backend/bmc/bmc_site.h"
 #include "backend/composed_actuator.h"
 #include "backend/host/host_actuator.h"
+#include "backend/host/repository_actuator.h"
 #include "backend/kubernetes/kubernetes_actuator.h"
 #include "catalogue/embedded.h"
 #include "kube/connection.h"
@@ -47,6 +48,14 @@ std::shared_ptr<host::AnsiblePackages> MakeAnsible(const Site& site, const World
 
 }  // namespace
 
+std::shared_ptr<Actuator> RepositoriesOf(const Site& site, const World& world,
+                                         const std::string& site_folder,
+                                         const std::string& state_folder) {
+  if (site.repositories.empty()) return nullptr;
+  return std::make_shared<host::RepositoryActuator>(
+      site, world.processes, host::RepositoryOptions{site_folder, state_folder + "/repositories"});
+}
+
 Result<std::unique_ptr<Actuator>> MakeSiteActuator(const Site& site, Hosts& hosts, World world,
                                                    const std::string& site_folder,
                                                    const std::string& state_folder) {
@@ -56,6 +65,7 @@ Result<std::unique_ptr<Actuator>> MakeSiteActuator(const Site& site, Hosts& host
       host::HostActuatorOptions{.keeps_holds = !site.kubernetes.has_value(),
                                 .wait_s = 20,
                                 .ansible = MakeAnsible(site, world, site_folder, state_folder)});
+  parts.repository = RepositoriesOf(site, world, site_folder, state_folder);
   if (site.kubernetes) {
     const auto config = kube::FindCluster(world.files, kube::ClusterEnvironment(),
                                           FromFolder(site_folder, site.kubernetes->kubeconfig),

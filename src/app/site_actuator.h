@@ -18,4 +18,10 @@ Result<std::unique_ptr<Actuator>> MakeSiteActuator(const Site& site, Hosts& host
                                                    const std::string& site_folder,
                                                    const std::string& state_folder);
 
+// The repositories that the site names; nothing where it names none. `site` and `world` are
+// borrowed.
+std::shared_ptr<Actuator> RepositoriesOf(const Site& site, const World& world,
+                                         const std::string& site_folder,
+                                         const std::string& state_folder);
+
 }  // namespace muster

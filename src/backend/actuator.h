@@ -93,6 +93,9 @@ class Actuator {
   virtual ~Actuator() = default;
   virtual Origin origin() const = 0;
   virtual std::vector<ActKind> Can() const = 0;
+  // What can be said of an act without asking anybody: kInvalid names what the site does not have
+  // or the parameter that cannot be meant. Pure.
+  virtual Status CheckAct(const Action&) const { return {}; }
   // The exact commands or requests, for a person to read before. Pure.
   virtual std::vector<std::string> Render(const Action& action) const = 0;
 

@@ -17,6 +17,8 @@ ComposedActuator::Part ComposedActuator::PartFor(ActKind kind) {
     case ActKind::kPowerCycle:
     case ActKind::kBmcReset:
       return Part::kPower;
+    case ActKind::kGitRevert:
+      return Part::kRepository;
     default:
       return Part::kHost;
   }
@@ -24,6 +26,7 @@ ComposedActuator::Part ComposedActuator::PartFor(ActKind kind) {
 
 std::string ComposedActuator::Nobody(Part part) const {
   if (part == Part::kScheduler && !parts_.missing.empty()) return parts_.missing;
+  if (part == Part::kRepository) return "the site names no repositories";
   return "the site names nobody who does this";
 }
 
@@ -33,6 +36,8 @@ Actuator* ComposedActuator::PartOf(ActKind kind) const {
       return parts_.scheduler.get();
     case Part::kPower:
       return parts_.power.get();
+    case Part::kRepository:
+      return parts_.repository.get();
     case Part::kHost:
       break;
   }
@@ -41,7 +46,8 @@ Actuator* ComposedActuator::PartOf(ActKind kind) const {
 
 Origin ComposedActuator::origin() const {
   Origin least = Origin::kLive;
-  for (const Actuator* part : {parts_.scheduler.get(), parts_.host.get(), parts_.power.get()}) {
+  for (const Actuator* part :
+       {parts_.scheduler.get(), parts_.host.get(), parts_.power.get(), parts_.repository.get()}) {
     if (part != nullptr) least = std::max(least, part->origin());
   }
   return least;
@@ -56,6 +62,11 @@ std::vector<ActKind> ComposedActuator::Can() const {
     if (std::find(its.begin(), its.end(), act.kind) != its.end()) can.push_back(act.kind);
   }
   return can;
+}
+
+Status ComposedActuator::CheckAct(const Action& action) const {
+  const Actuator* part = PartOf(action.kind);
+  return part == nullptr ? Status{} : part->CheckAct(action);
 }
 
 std::vector<std::string> ComposedActuator::Render(const Action& action) const {

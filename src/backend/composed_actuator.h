@@ -20,17 +20,19 @@ struct ActuatorParts {
   // Where leases lie on the hosts themselves: what to go by while a host is silent.
   std::unique_ptr<HoldMemory> memory;
   std::string missing = {};  // why the scheduler is missing, where the site names one
+  std::shared_ptr<Actuator> repository = {};  // reverts in the site's git, on this machine
 };
 
 class ComposedActuator final : public Actuator {
  public:
   explicit ComposedActuator(ActuatorParts parts) : parts_(std::move(parts)) {}
 
-  enum class Part { kScheduler, kHost, kPower };
+  enum class Part { kScheduler, kHost, kPower, kRepository };
   static Part PartFor(ActKind kind);
 
   Origin origin() const override;  // the least real of its parts
   std::vector<ActKind> Can() const override;
+  Status CheckAct(const Action& action) const override;
   std::vector<std::string> Render(const Action& action) const override;
   Result<Fingerprint> Before(const Action& action) override;
   // What a part cannot know, whether the order's lease is still on the node, is asked of the

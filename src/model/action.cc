@@ -62,6 +62,8 @@ constexpr std::array kActs = {
     ActTraits{A::kCommand, "command", true, true, false, "command", R::kNone,
               "argv probe_argv host? undo_argv?", "node gpu", ""},
     ActTraits{A::kNotify, "notify", false, false, true, "", R::kNone, "whom text", "node gpu", ""},
+    ActTraits{A::kGitRevert, "git_revert", true, false, true, "revert_commit", R::kNone,
+              "repository commit push?", "node gpu", ""},
 };
 
 constexpr std::array<std::string_view, 6> kRungs = {"none",   "process",     "gpu",

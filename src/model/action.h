@@ -39,8 +39,9 @@ enum class ActKind {
   kFileWrite,
   kJobStop,
   kJobRequeue,
-  kCommand,  // the site's own tool (a playbook, kubectl): its probe is a command too
-  kNotify,   // a person is told; nothing in the cluster changes
+  kCommand,    // the site's own tool (a playbook, kubectl): its probe is a command too
+  kNotify,     // a person is told; nothing in the cluster changes
+  kGitRevert,  // a commit in a repository of the site's is taken back by a commit
 };
 
 // The rungs of an escalation, lowest first. A rung's attempts are counted for each target.

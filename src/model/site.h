@@ -37,7 +37,7 @@ struct Endpoint {  // "prometheus", "alertmanager", "exporter", "openai", "ufm"
 // Something done before a gate is observed: previewed, journalled, judged by
 // looking.
 struct Act {
-  int gate = 0;
+  int gate = 0;  // 0: of none (packages by Ansible)
   std::string name;
   std::string kind;                // "ansible" | "helm" | "kubectl" | "shell"
   std::vector<std::string> argv;   // rendered; no shell string concatenation
@@ -106,6 +106,13 @@ struct ProbePods {
   Duration start_within = std::chrono::minutes(2);  // images are pulled
 };
 
+// A git working tree of the site's, on this machine, that a runbook may change by reverting a
+// commit.
+struct Repository {
+  std::string path;
+  std::string remote = "origin";  // where a revert is pushed to, when that is asked for
+};
+
 // The API server that places work on the site's nodes.
 struct KubernetesTarget {
   std::string kubeconfig;               // empty = as kubectl finds it
@@ -157,6 +164,7 @@ struct Site {
   // What `packages` means by "driver", "fabric_manager", "gsp", "kernel", "set NAME": apt packages
   // with their versions, "cuda-drivers-570={value}-1".
   std::map<std::string, std::vector<std::string>> packages;
+  std::map<std::string, Repository> repositories;  // by the name that runbooks use
 
   // What criteria may ask with applies_when: "lab", "host", "infiniband",
   // "roce", "multi_node", "nvlink", "gpus", "nvidia", "amd", "facility",

@@ -171,12 +171,22 @@ class Planner {
       if (const auto skip = facts_.skip.find({target.on.ToString(), book_.steps[i].id});
           skip != facts_.skip.end())
         step.skipped = skip->second;
+      if (step.skipped.empty()) TRY_VOID(CheckStep(step, book_.steps[i].id));
       target.steps.push_back(std::move(step));
     }
     if (book_.rollback.how == RollbackSpec::How::kAct) {
       TRY(target.rollback, FillStep(book_.rollback.step, 0, target, values));
+      TRY_VOID(CheckStep(*target.rollback, book_.rollback.step.id));
     }
     return {};
+  }
+
+  // What the site cannot do is said now, not when the way back is needed.
+  Status CheckStep(const PlannedStep& step, const std::string& id) {
+    if (!TraitsOf(step.action.kind).effect) return {};
+    TRY_VOID(actuator_.CheckAct(step.action).Context(fmt::format("step {}", id)));
+    if (!step.undo) return {};
+    return actuator_.CheckAct(*step.undo).Context(fmt::format("the undo of step {}", id));
   }
 
   Result<PlannedStep> FillStep(const StepSpec& spec, size_t index, const PlannedTarget& target,

@@ -133,6 +133,18 @@ TEST_F(PlanTest, ABackendThatCannotDoAStepIsNamed) {
   EXPECT_THAT(Complaint(Nodes(0, 1)), HasSubstr("cannot do: packages"));
 }
 
+TEST_F(PlanTest, WhatTheSiteDoesNotHaveIsSaidBeforeAnythingIsDoneUnlessTheStepIsLeftOut) {
+  Stage();
+  Upgrade();
+  actuator_.lacks = ActKind::kPackages;
+  EXPECT_THAT(Complaint(Nodes(0, 1)), HasSubstr("step install: the site lacks it"));
+  // Of the way back, too.
+  skip_[{NodeSubject(cluster_.nodes[0].name).ToString(), "install"}] = "it is there";
+  EXPECT_THAT(Complaint(Nodes(0, 1)), HasSubstr("step previous-version: the site lacks it"));
+  actuator_.lacks.reset();
+  EXPECT_EQ(Complaint(Nodes(0, 1)), "");
+}
+
 TEST_F(PlanTest, EvidenceThatIsNotLiveIsRefusedOnARealCluster) {
   Stage();
   Upgrade();

@@ -136,7 +136,7 @@ struct Runbook {
   RollbackSpec rollback;
   Blast blast;
   RungBudget budget;
-  int rounds = 2;  // of the whole procedure, a rollback between them
+  int rounds = 1;  // of the whole procedure, a rollback between them
   std::vector<std::string> mistakes;
   std::vector<Rehearsal> rehearsals;
   Duration expected{};

@@ -144,6 +144,23 @@ TEST(Runbook, AManualTriggerHasNoAlerts) {
               HasSubstr("an alert must never start it"));
 }
 
+TEST(Runbook, AnotherRoundNeedsAWayBackToWork) {
+  EXPECT_EQ(ParseRunbook(kSmall, "x.yaml")->rounds, 1);
+  EXPECT_THAT(Complaint(std::string(kSmall) + "rounds: 2\n"), HasSubstr("after how: stay"));
+  EXPECT_THAT(Complaint(std::string(kSmall) + "rounds: 6\n"), HasSubstr("expected 1 to 5"));
+  const std::string revert =
+      "  how: act\n  why: back\n  step:\n    id: back\n    act: git_revert\n"
+      "    with: {repository: config, commit: abc1234}\n    probe: revert_commit\n"
+      "    timeout: 1m\n    verify:\n      - criteria: [NOD-001]\n";
+  const std::string parked = With("  how: stay\n  why: nothing to take back\n", revert);
+  EXPECT_EQ(Complaint(parked), "");
+  EXPECT_THAT(Complaint(parked + "rounds: 2\n"), HasSubstr("a node that is parked"));
+  EXPECT_EQ(Complaint(With("  how: stay\n  why: nothing to take back\n",
+                           revert + "  then: return\n") +
+                      "rounds: 2\n"),
+            "");
+}
+
 TEST(Runbook, LadderClimbsOnly) {
   const std::string lower =
       With("  - id: return",

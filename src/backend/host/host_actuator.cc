@@ -36,6 +36,10 @@ std::vector<ActKind> HostActuator::Can() const {
   return can;
 }
 
+Status HostActuator::CheckAct(const Action& action) const {
+  return CheckHostAct(action, site_.packages);
+}
+
 std::vector<std::string> HostActuator::Render(const Action& action) const {
   if (const AnsiblePackages* ansible = AnsibleFor(action)) {
     if (const auto pins = PinsOf(action, site_.packages, "");

@@ -35,6 +35,7 @@ class HostActuator final : public Actuator {
 
   Origin origin() const override { return hosts_.origin(); }
   std::vector<ActKind> Can() const override;
+  Status CheckAct(const Action& action) const override;
   std::vector<std::string> Render(const Action& action) const override;
   Result<Fingerprint> Before(const Action& action) override;
   // A connection that is lost after the order went out gives kUnknown, never kAccepted.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,10 @@ class StillActuator final : public Actuator {
   }
   Origin origin() const override { return from_; }
   std::vector<ActKind> Can() const override { return can; }
+  Status CheckAct(const Action& action) const override {
+    if (lacks != action.kind) return {};
+    return Fail(Code::kInvalid, "the site lacks it");
+  }
   std::vector<std::string> Render(const Action& action) const override {
     return {"do " + action.ToString()};
   }
@@ -29,6 +34,7 @@ class StillActuator final : public Actuator {
   }
 
   std::vector<ActKind> can;
+  std::optional<ActKind> lacks;
   Fleet fleet;
 
  private:

@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "base/check.h"
 #include "catalogue/embedded.h"
+#include "engine/testing/own_books.h"
 #include "engine/testing/sim_run.h"
 
 namespace muster::engine::testing {
@@ -19,6 +21,7 @@ struct SimBook {
   Runbook book;
 };
 // Every runbook of the catalogue: one that is added is led through all of this without new code.
+// And two of a site's own.
 inline const std::vector<SimBook>& SimBooks() {
   static const std::vector<SimBook> books = [] {
     std::vector<SimBook> made;
@@ -26,6 +29,11 @@ inline const std::vector<SimBook>& SimBooks() {
       if (!file.name.starts_with("runbooks/")) continue;
       auto book = ParseRunbook(file.text, file.name);
       if (book.ok()) made.push_back({std::string(file.text), std::move(*book)});
+    }
+    for (const char* own : {kOwnChange, kOwnSetting}) {
+      auto book = ParseRunbook(own, "own.yaml");
+      CHECK(book.ok(), "a runbook of a site's own is well-formed");
+      made.push_back({own, std::move(*book)});
     }
     return made;
   }();
