@@ -239,7 +239,11 @@ void ReadQueueObject(const Document& doc, GangReader& reader) {
       for (const YamlEntry& label : Key(spec, "nodeLabels").entries)
         flavor.labels[label.key] = TextOf(label.value);
       ReadTaints(doc, spec, flavor, reader);
-      reader.NoteRest(doc, spec, "spec", {"nodeLabels", "nodeTaints", "tolerations"});
+      if (const YamlNode& topology = Key(spec, "topologyName"); !topology.IsNull())
+        reader.Note(doc, topology, "spec.topologyName",
+                    "places by it are given to Workloads that `sched serve --kueue` lets in");
+      reader.NoteRest(doc, spec, "spec",
+                      {"nodeLabels", "nodeTaints", "tolerations", "topologyName"});
       reader.into.flavors.push_back(std::move(flavor));
       break;
     }

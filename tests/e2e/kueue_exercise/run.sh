@@ -207,4 +207,20 @@ kill -KILL $server; wait $server 2>/dev/null
 kc delete workloads.kueue.x-k8s.io first >/dev/null
 timeout 60 "$muster" sched serve --kubernetes --kueue --once --for default-scheduler >"$work/once" 2>"$work/serve"
 check after_a_kill_another_goes_on 50 condition second Admitted True
+
+# ---- a flavor with a topology: Workloads are told their nodes
+kc delete workloads.kueue.x-k8s.io --all >/dev/null
+kc label node --all rack=r0 >/dev/null
+printf 'apiVersion: kueue.x-k8s.io/v1beta2\nkind: Topology\nmetadata: {name: racks}\nspec: {levels: [{nodeLabel: rack}, {nodeLabel: kubernetes.io/hostname}]}\n' | kc create -f - >/dev/null
+kc patch resourceflavor any-node --type=merge -p '{"spec": {"topologyName": "racks"}}' >/dev/null
+"$muster" sched serve --kubernetes --kueue --for default-scheduler >"$work/third" 2>"$work/serve" &
+server=$!; pids+=($server)
+workload placed 2 0 | sed 's/podSets: .{name: main,/& topologyRequest: {required: rack},/' | kc create -f - >/dev/null
+workload lost 1 0 | sed 's/podSets: .{name: main,/& topologyRequest: {required: zone},/' | kc create -f - >/dev/null
+check a_workload_with_a_topology_is_admitted 100 condition placed Admitted True
+place=.status.admission.podSetAssignments[0].topologyAssignment
+host=$(kc get workloads.kueue.x-k8s.io placed -o jsonpath="{$place.slices[0].valuesPerLevel[0]['universalValue','roots']}")
+if field placed "$place.levels[0]" kubernetes.io/hostname && [ -n "$host" ]; then pass it_is_told_its_nodes; else fail it_is_told_its_nodes "$(kc get workloads.kueue.x-k8s.io placed -o jsonpath='{.status}')"; fi
+check a_level_that_is_not_there_is_told 100 told_in_status lost 'no level of the topology is zone'
+kill -KILL $server; wait $server 2>/dev/null
 finish

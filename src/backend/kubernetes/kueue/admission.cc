@@ -76,7 +76,7 @@ Admission::Admission(kube::Client& client, std::function<bool()> leads, OnNote o
   for (const auto& [plural, kind, namespaced] :
        {std::tuple{"resourceflavors", "ResourceFlavor", false},
         std::tuple{"clusterqueues", "ClusterQueue", false}, std::tuple{"cohorts", "Cohort", false},
-        std::tuple{"localqueues", "LocalQueue", true},
+        std::tuple{"localqueues", "LocalQueue", true}, std::tuple{"topologies", "Topology", false},
         std::tuple{"workloadpriorityclasses", "WorkloadPriorityClass", false},
         std::tuple{"workloads", "Workload", true}})
     Follow(plural, kind, namespaced);
@@ -151,7 +151,8 @@ bool Admission::synced() const {
   }
   // Who may not read namespaces lets nobody in whose queue selects by their labels.
   return jobs_->synced() && priority_classes_->synced() &&
-         (namespaces_->synced() || namespaces_->stopped());
+         (namespaces_->synced() || namespaces_->stopped()) &&
+         (nodes_ == nullptr || (nodes_->synced() && pods_->synced()));
 }
 
 bool Admission::idle() const {
@@ -170,6 +171,9 @@ void Admission::ReadQueues() {
       list += (first ? "" : ",") + entry.value.json;
       first = false;
       if (Checked(entry.value)) queues.checked.insert(key);
+      if (const auto topology = kube::ValueAt(entry.value.json, "/spec/topologyName");
+          topology && kind->resource.kind == "ResourceFlavor")
+        queues.topology_of[key] = *topology;
     }
   }
   auto file = ParseManifestFile(list + "]}", "queues of the cluster");
@@ -184,7 +188,42 @@ void Admission::ReadQueues() {
   queues.holds = HoldsOf(gangs, labels);
   queues.queues = std::move(gangs.queues);
   queues.flavors = std::move(gangs.flavors);
+  queues.topologies = std::move(gangs.topologies);
+  if (!queues.topology_of.empty()) FollowRooms();
   core_.SetQueues(std::move(queues));
+}
+
+// Nodes and pods are watched from the first topology on.
+void Admission::FollowRooms() {
+  if (nodes_ != nullptr) return;
+  const auto trouble = [this](const Error& error, bool) { Note(error.ToString()); };
+  core_.SetRoomSource({[this](const auto& use) {
+                         for (const auto& [key, entry] : nodes_->known().all())
+                           use(entry.value.node, entry.value.usable);
+                       },
+                       [this](const auto& use) {
+                         for (const auto& [key, entry] : pods_->known().all()) {
+                           if (entry.value.holds) use(entry.value);
+                         }
+                       }});
+  nodes_ = std::make_unique<kube::Reflector<RoomNode>>(
+      client_, kube::Followed{.resource = kube::kNodes}, DecodeRoomNode,
+      [this](const kube::Change<RoomNode>& change) {
+        changed_ = true;
+        if (change.after == nullptr) return core_.RemoveNode(change.before->meta.name);
+        core_.SetNode(change.after->node, change.after->usable);
+      },
+      trouble);
+  pods_ = std::make_unique<kube::Reflector<RoomPod>>(
+      client_, kube::Followed{.resource = kube::kPods}, DecodeRoomPod,
+      [this](const kube::Change<RoomPod>& change) {
+        changed_ = true;
+        if (change.after != nullptr && change.after->holds) return core_.SetPod(*change.after);
+        core_.RemovePod((change.after != nullptr ? change.after : change.before)->meta.uid);
+      },
+      trouble);
+  nodes_->Start();
+  pods_->Start();
 }
 
 void Admission::ReadPriorities() {
@@ -221,6 +260,10 @@ void Admission::DecideDue() {
   changed_ = false;
   if (std::exchange(priorities_changed_, false)) ReadPriorities();
   if (std::exchange(queues_changed_, false)) ReadQueues();
+  if (!synced()) {
+    changed_ = true;
+    return;
+  }
   std::vector<Act> acts;
   core_.Decide(now, acts);
   std::stable_partition(acts.begin(), acts.end(),
@@ -318,7 +361,7 @@ void Admission::Do(const Act& act) {
   if (const auto* admit = std::get_if<Admit>(&act)) {
     Write(Patch(*ask, job ? AdmitJobBody(*ask, admit->cluster_queue, admit->flavors, admit->pods)
                           : AdmitWorkloadBody(*ask, admit->cluster_queue, admit->flavors,
-                                              admit->checked, now)),
+                                              admit->places, admit->checked, now)),
           uid, &AdmissionStats::admitted);
   } else if (const auto* evict = std::get_if<Evict>(&act)) {
     Write(Patch(*ask, job ? HoldJobBody(*ask)

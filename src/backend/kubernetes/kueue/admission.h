@@ -45,6 +45,7 @@ class Admission {
   void Follow(const std::string& plural, const std::string& kind, bool namespaced);
   void Restart(Kind& kind);
   void ReadQueues();
+  void FollowRooms();
   void ReadPriorities();
   void Do(const Act& act);
   void Write(kube::Request request, const std::string& uid, uint64_t AdmissionStats::* counter);
@@ -62,6 +63,9 @@ class Admission {
   std::vector<std::unique_ptr<Kind>> kinds_;
   std::unique_ptr<kube::Reflector<Ask>> jobs_;
   std::unique_ptr<kube::Reflector<kube::Object>> priority_classes_, namespaces_;
+  // Where a flavor names a topology: else nobody needs them.
+  std::unique_ptr<kube::Reflector<RoomNode>> nodes_;
+  std::unique_ptr<kube::Reflector<RoomPod>> pods_;
   AdmissionStats stats_;
   bool changed_ = false, queues_changed_ = false, priorities_changed_ = false;
   size_t under_way_ = 0, evictions_ = 0, holding_ = 0, troubles_said_ = 0;

@@ -171,5 +171,32 @@ TEST(Admission, HoldAndDrainIsHeededWhenTheObjectSaysIt) {
   EXPECT_EQ(cluster.At(kWorkloads, "w", "/status/admission"), "");
 }
 
+TEST(Admission, AWorkloadOfAFlavorWithATopologyIsToldItsNodes) {
+  Cluster cluster;
+  cluster.place.api.Put(
+      Kueue("topologies", "Topology", false), "", "default",
+      R"("apiVersion":"kueue.x-k8s.io/v1beta2","kind":"Topology","spec":{)"
+      R"("levels":[{"nodeLabel":"rack"},{"nodeLabel":"kubernetes.io/hostname"}]})");
+  cluster.place.api.Put(
+      Kueue("resourceflavors", "ResourceFlavor", false), "", "f",
+      R"("apiVersion":"kueue.x-k8s.io/v1beta2","kind":"ResourceFlavor","spec":{"topologyName":"default"})");
+  for (const std::string name : {"n1", "n2"})
+    cluster.place.api.Put(kube::kNodes, "", name,
+                          R"("metadata":{"labels":{"rack":"r1","kubernetes.io/hostname":")" + name +
+                              R"("}},"status":{"allocatable":{"cpu":"2","pods":"10"},)"
+                              R"("conditions":[{"type":"Ready","status":"True"}]})");
+  cluster.place.api.Put(kube::kPods, "ml", "theirs",
+                        R"("spec":{"nodeName":"n1","containers":[{"name":"c","resources":)"
+                        R"({"requests":{"cpu":"1"}}}]},"status":{"phase":"Running"})");
+  cluster.Workload("w", 2);
+  cluster.Begin();
+  ASSERT_TRUE(cluster.Until([&] { return cluster.admission->stats().admitted == 1; }));
+  const std::string at = "/status/admission/podSetAssignments/0/topologyAssignment";
+  EXPECT_EQ(cluster.At(kWorkloads, "w", (at + "/levels/0").c_str()), "kubernetes.io/hostname");
+  EXPECT_EQ(cluster.At(kWorkloads, "w", (at + "/slices/0/valuesPerLevel/0/universalValue").c_str()),
+            "n2")
+      << "the other has one CPU left";
+}
+
 }  // namespace
 }  // namespace muster::kueue

@@ -32,15 +32,25 @@ kube::Pod TemplatePod(const Json& pod_template) {
   return std::move(*pod);
 }
 
+}  // namespace
+
+Resources AmountsOf(const kube::Amounts& milli) {
+  Resources amounts;
+  for (const auto& [resource, value] : milli) {
+    const int64_t amount = resource == "cpu" ? value : value / 1000 + (value % 1000 > 0 ? 1 : 0);
+    if (amount > 0) amounts[std::string(resource)] = amount;
+  }
+  return amounts;
+}
+
+namespace {
+
 PodSetAsk SetOf(const Json& pod_template, std::string name, int64_t count) {
   const kube::Pod pod = TemplatePod(pod_template);
   PodSetAsk set;
   set.name = std::move(name);
   set.count = static_cast<int>(std::clamp<int64_t>(count, 0, 1'000'000));
-  for (const auto& [resource, milli] : pod.Requests()) {
-    const int64_t amount = resource == "cpu" ? milli : milli / 1000 + (milli % 1000 > 0 ? 1 : 0);
-    if (amount > 0) set.shape[std::string(resource)] = amount;
-  }
+  set.shape = AmountsOf(pod.Requests());
   set.select = {pod.node_selector.begin(), pod.node_selector.end()};
   for (const kube::Toleration& t : pod.tolerations)
     set.tolerate.push_back({t.key, t.op, t.value, t.effect});
@@ -77,6 +87,30 @@ Flavors ReadFlavors(const Json& assignments) {
     }
   }
   return flavors;
+}
+
+Places ReadPlaces(const Json& assignments) {
+  Places places;
+  for (const Json& assignment : assignments) {
+    const Json& place = In(assignment, "topologyAssignment");
+    if (place.is_null()) continue;
+    auto read = DecodeTopologyAssignment(place.dump());
+    if (read.ok()) places[TextIn(assignment, "name")] = std::move(*read);
+  }
+  return places;
+}
+
+// topologyRequest of a pod set (since v1beta1).
+void ReadTopologyRequest(const Json& request, PodSetAsk& set) {
+  if (!request.is_object()) return;
+  set.topology.required = TextIn(request, "required");
+  set.topology.preferred = TextIn(request, "preferred");
+  set.topology.slice_level = TextIn(request, "podSetSliceRequiredTopology");
+  if (!set.topology.slice_level.empty())
+    set.topology.slice_size =
+        static_cast<int>(std::clamp<int64_t>(IntIn(request, "podSetSliceSize", 0), 0, 1'000'000));
+  set.asks_for_topology =
+      set.topology != TopologyWish{} || In(request, "unconstrained") == Json(true);
 }
 
 std::string Dump(const Json& json) {
@@ -164,6 +198,7 @@ Result<Ask> DecodeWorkload(std::string_view json) {
     const std::string name = TextIn(set, "name");
     ask.sets.push_back(
         SetOf(In(set, "template"), name.empty() ? "main" : name, IntIn(set, "count", 1)));
+    ReadTopologyRequest(In(set, "topologyRequest"), ask.sets.back());
   }
   const Json& conditions = In(status, "conditions");
   ask.finished = IsTrue(conditions, "Finished");
@@ -171,6 +206,7 @@ Result<Ask> DecodeWorkload(std::string_view json) {
   ask.admitted = ask.reserved && IsTrue(conditions, "Admitted");
   ask.cluster_queue = TextIn(In(status, "admission"), "clusterQueue");
   ask.flavors = ReadFlavors(In(In(status, "admission"), "podSetAssignments"));
+  ask.places = ReadPlaces(In(In(status, "admission"), "podSetAssignments"));
   if (!conditions.is_null()) ask.conditions_json = conditions.dump();
   for (const kube::Owner& owner : ask.meta.owners) {
     if (owner.kind == "Job" && owner.api_version == "batch/v1") ask.owner_job = owner.uid;
@@ -228,7 +264,8 @@ Result<Ask> DecodeQueuedJob(std::string_view json) {
 }
 
 std::string AdmitWorkloadBody(const Ask& ask, const std::string& cluster_queue,
-                              const Flavors& flavors, bool checked, const std::string& now) {
+                              const Flavors& flavors, const Places& places, bool checked,
+                              const std::string& now) {
   Json assignments = Json::array();
   for (const PodSetAsk& set : ask.sets) {
     Json assignment = {{"name", set.name}, {"count", set.count}};
@@ -240,6 +277,11 @@ std::string AdmitWorkloadBody(const Ask& ask, const std::string& cluster_queue,
         assignment["resourceUsage"][resource] =
             AmountText(resource, (amount == set.shape.end() ? 0 : amount->second) * set.count);
       }
+    }
+    if (const auto place = places.find(set.name); place != places.end()) {
+      const std::string version = ask.api_version.substr(ask.api_version.find('/') + 1);
+      assignment["topologyAssignment"] =
+          Json::parse(EncodeTopologyAssignment(place->second, version));
     }
     assignments.push_back(std::move(assignment));
   }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/kubernetes/kueue/topology_assignment.h"
 #include "kube/core.h"
 #include "model/workload.h"
 
@@ -19,8 +20,13 @@ struct PodSetAsk {
   Resources shape;  // of one pod: cpu in thousandths, everything else whole
   std::map<std::string, std::string> select;
   std::vector<Toleration> tolerate;
+  TopologyWish topology;           // by node labels
+  bool asks_for_topology = false;  // also one that asks for no compactness
   bool operator==(const PodSetAsk&) const = default;
 };
+
+// Pod set -> where its pods go.
+using Places = std::map<std::string, TopologyAssignment>;
 
 // What pods get from the flavors that they were given.
 struct PodUpdate {
@@ -49,6 +55,7 @@ struct Ask {
   bool covered = false;   // a Job whose owner is queued in its place
   std::string cluster_queue;
   Flavors flavors;                                  // of what is reserved
+  Places places;                                    // the same
   std::string owner_job;                            // uid of the Job that a Workload stands for
   std::string conditions_json;                      // a Workload's, as they stand
   std::map<std::string, std::string> given_labels;  // of a Job's pods, by the flavor it had
@@ -56,6 +63,9 @@ struct Ask {
   std::string tolerations_json;
   std::string api_version;
 };
+
+// cpu in thousandths, everything else whole; rounded up.
+Resources AmountsOf(const kube::Amounts& milli);
 
 // kParse for what is no such object. A Workload of v1beta1 or v1beta2.
 Result<Ask> DecodeWorkload(std::string_view json);
@@ -66,7 +76,8 @@ Result<Ask> DecodeQueuedJob(std::string_view json);
 
 // status: QuotaReserved, Admitted (unless `checked` by others first), the assignment.
 std::string AdmitWorkloadBody(const Ask& ask, const std::string& cluster_queue,
-                              const Flavors& flavors, bool checked, const std::string& now);
+                              const Flavors& flavors, const Places& places, bool checked,
+                              const std::string& now);
 // status: Evicted with the reason, no quota, no assignment.
 std::string EvictWorkloadBody(const Ask& ask, const std::string& reason, const std::string& message,
                               const std::string& now);

@@ -49,7 +49,7 @@ TEST(Workloads, BrokenOnesAreRefusedOrEmptyButNeverReadWrong) {
 TEST(Workloads, AnAdmissionSaysItsFlavorsAndKeepsOthersConditions) {
   const Ask ask = *DecodeWorkload(kWorkload);
   const std::string body = AdmitWorkloadBody(ask, "cq", {{"main", {{"cpu", "f"}, {"memory", "f"}}}},
-                                             false, "2026-02-02T00:00:00Z");
+                                             {}, false, "2026-02-02T00:00:00Z");
   EXPECT_EQ(At(body, "/metadata/uid"), "u");
   EXPECT_EQ(At(body, "/metadata/resourceVersion"), "7");
   EXPECT_EQ(At(body, "/status/admission/clusterQueue"), "cq");
@@ -61,14 +61,15 @@ TEST(Workloads, AnAdmissionSaysItsFlavorsAndKeepsOthersConditions) {
   EXPECT_EQ(At(body, "/status/conditions/1/type"), "QuotaReserved");
   EXPECT_EQ(At(body, "/status/conditions/1/observedGeneration"), "3");
   EXPECT_EQ(At(body, "/status/conditions/2/type"), "Admitted");
-  const std::string checked = AdmitWorkloadBody(ask, "cq", {}, true, "2026-02-02T00:00:00Z");
+  const std::string checked = AdmitWorkloadBody(ask, "cq", {}, {}, true, "2026-02-02T00:00:00Z");
   EXPECT_EQ(At(checked, "/status/conditions/2/type"), "(nothing)");
 }
 
 TEST(Workloads, WhatWasAdmittedIsReadBackAndAnEvictionTakesItAway) {
   Ask ask = *DecodeWorkload(kWorkload);
   const std::string now = "2026-02-02T00:00:00Z";
-  const std::string admitted = AdmitWorkloadBody(ask, "cq", {{"main", {{"cpu", "f"}}}}, false, now);
+  const std::string admitted =
+      AdmitWorkloadBody(ask, "cq", {{"main", {{"cpu", "f"}}}}, {}, false, now);
   const auto with_status = [&](const std::string& body) {
     return R"({"apiVersion":"kueue.x-k8s.io/v1beta2","metadata":{"name":"w","namespace":"ml","uid":"u"},"spec":{},"status":)" +
            At(body, "/status") + "}";
@@ -89,6 +90,31 @@ TEST(Workloads, WhatWasAdmittedIsReadBackAndAnEvictionTakesItAway) {
   const auto finished =
       DecodeWorkload(with_status(FinishedWorkloadBody(*back, true, "2026-02-04T00:00:00Z")));
   EXPECT_TRUE(finished->finished);
+}
+
+TEST(Workloads, APlaceIsAskedForWrittenAndReadBackInBothVersions) {
+  for (const std::string version : {"v1beta1", "v1beta2"}) {
+    const auto text = [&](const std::string& status) {
+      return R"({"apiVersion":"kueue.x-k8s.io/)" + version +
+             R"(","metadata":{"name":"w","uid":"u"},"spec":{"podSets":[{"name":"main","count":2,)"
+             R"("topologyRequest":{"required":"rack","podSetSliceRequiredTopology":"host",)"
+             R"("podSetSliceSize":2},"template":{}}]},"status":)" +
+             status + "}";
+    };
+    const Ask ask = *DecodeWorkload(text("{}"));
+    EXPECT_EQ(ask.sets[0].topology.required, "rack");
+    EXPECT_EQ(ask.sets[0].topology.slice_size, 2);
+    EXPECT_TRUE(ask.sets[0].asks_for_topology);
+    const Places places = {{"main", {{"rack"}, {{{"r1"}, 2}}}}};
+    const std::string body =
+        AdmitWorkloadBody(ask, "cq", {}, places, false, "2026-02-02T00:00:00Z");
+    const std::string at = "/status/admission/podSetAssignments/0/topologyAssignment";
+    EXPECT_EQ(
+        At(body, (at + (version == "v1beta1" ? "/domains/0/count" : "/slices/0/universalPodCount"))
+                     .c_str()),
+        "2");
+    EXPECT_EQ(DecodeWorkload(text(At(body, "/status")))->places, places);
+  }
 }
 
 TEST(QueuedJobs, RememberWithWhatTheyWereLetIn) {

@@ -125,8 +125,10 @@ void QuotaCore::Rebuild() {
   engine_ = sched::Engine();
   decisions_.clear();
   admitted_ = 0;
-  TakeEvent(sched::TopologyLevels{{"node"}});
+  ChooseTopology();
+  TakeEvent(sched::TopologyLevels{rooms_.EngineLevels()});
   AddNodes();
+  AddRooms();
   for (Flavor flavor : queues_.flavors) {
     flavor.labels[FlavorLabel(flavor.name)] = "true";
     TakeEvent(sched::FlavorAdd{std::move(flavor)});
@@ -171,10 +173,19 @@ Job QuotaCore::JobOf(const Ask& ask) const {
     task.shape = InEngine(set.shape);
     task.shape["pods"] = 1;
     task.tolerate = set.tolerate;
+    if (ask.kind == AskKind::kJob) {
+      task.select[kEndlessKey] = "true";
+      task.tolerate.push_back({kEndlessKey, "Exists", "", ""});
+    }
     for (const auto& [key, value] : set.select) {
       if (flavor_keys_.count(key) != 0) task.select[key] = value;
     }
     job.tasks.push_back(std::move(task));
+    if (set.topology == TopologyWish{} || !rooms_.used()) continue;
+    job.topology = set.topology;
+    for (std::string* level :
+         {&job.topology.required, &job.topology.preferred, &job.topology.slice_level})
+      *level = rooms_.EngineLevel(*level);
   }
   return job;
 }
@@ -187,6 +198,15 @@ bool QuotaCore::Adopt(One& one) {
   const Queue* cluster_queue = QueueNamed(
       !one.ask.cluster_queue.empty() || queue == nullptr ? one.ask.cluster_queue : queue->parent);
   if (cluster_queue == nullptr || queue == nullptr || adopt.job.tasks.empty()) return false;
+  adopt.job.topology = {};
+  const auto in = [&] {
+    one.at = At::kIn;
+    one.why.clear();
+    ++admitted_;
+    return true;
+  };
+  if (SeatInRooms(one, adopt.job, adopt.seats) && TakeEvent(adopt)) return in();
+  adopt.seats.clear();
   for (const TaskGroup& task : adopt.job.tasks) {
     std::map<std::string, std::string> flavors;
     const Flavors& given = one.ask.reserved ? one.ask.flavors : one.given;
@@ -199,11 +219,7 @@ bool QuotaCore::Adopt(One& one) {
     if (node.empty()) return false;
     for (int rank = 0; rank < task.count; ++rank) adopt.seats.push_back({task.name, rank, node});
   }
-  if (!TakeEvent(std::move(adopt))) return false;
-  one.at = At::kIn;
-  one.why.clear();
-  ++admitted_;
-  return true;
+  return TakeEvent(std::move(adopt)) && in();
 }
 
 void QuotaCore::Leave(One& one, bool finished) {
@@ -246,6 +262,7 @@ std::string QuotaCore::Inadmissible(const One& one) const {
     if (const auto held = queues_.holds.held.find(queue); held != queues_.holds.held.end())
       return held->second;
   }
+  if (std::string why = TopologyTrouble(ask, *cluster_queue); !why.empty()) return why;
   for (const PodSetAsk& set : ask.sets) {
     for (const auto& [resource, amount] : set.shape) {
       if (std::string why = NoFlavorFor(*cluster_queue, set, resource); !why.empty())
@@ -356,7 +373,8 @@ void QuotaCore::Follow(const sched::Decision& decision, std::vector<Act>& acts) 
     act.cluster_queue = local == nullptr ? "" : local->parent;
     act.pods = UpdateFor(flavors);
     act.checked = queues_.checked.count(act.cluster_queue) != 0;
-    one.given = flavors;
+    act.places = TakePlaces(act.uid);
+    one.given = flavors, one.placed = act.places;
     act.flavors = std::move(flavors);
     one.at = At::kIn;
     one.why.clear(), one.said.clear();
@@ -436,6 +454,7 @@ void QuotaCore::Decide(int64_t now_ms, std::vector<Act>& acts) {
     engine_.Run(now_, decisions_);
     std::vector<sched::Decision> decisions;
     decisions.swap(decisions_);
+    NoteSeats(decisions);
     for (const sched::Decision& decision : decisions) Follow(decision, acts);
     if (touched_.empty() && !rebuild_ && decisions_.empty()) break;
   }

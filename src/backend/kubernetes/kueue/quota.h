@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "backend/kubernetes/kueue/facts.h"
+#include "backend/kubernetes/kueue/rooms.h"
 #include "manifest/queue_holds.h"
 #include "sched/engine.h"
 
@@ -23,13 +24,16 @@ struct Queues {
   std::vector<Queue> queues;  // ClusterQueues, LocalQueues ("namespace/name"), Cohorts
   std::vector<Flavor> flavors;
   QueueHolds holds;
-  std::set<std::string> checked;  // ClusterQueues with admission checks
+  std::set<std::string> checked;                   // ClusterQueues with admission checks
+  std::map<std::string, std::string> topology_of;  // flavor -> its Topology
+  std::map<std::string, std::vector<std::string>> topologies;  // levels, outermost first
 };
 
 // What is to be written. `uid` is of an Ask that was set.
 struct Admit {
   std::string uid, cluster_queue;
   Flavors flavors;
+  Places places;
   PodUpdate pods;        // of the flavors
   bool checked = false;  // others have their say before it is admitted
 };
@@ -57,8 +61,11 @@ using Act = std::variant<Admit, Evict, Hold, Start, Finish, SayWaiting>;
 std::string InEngine(std::string resource);
 std::string FromEngine(std::string resource);
 Resources InEngine(const Resources& amounts);
+// Label and taint of the nodes without end.
+inline constexpr const char* kEndlessKey = "muster.dev/endless";
 // The node label by which the engine knows who may have a flavor.
 std::string FlavorLabel(const std::string& flavor);
+bool Tolerated(const Taint& taint, const std::vector<Toleration>& tolerate);
 
 class QuotaCore {
  public:
@@ -67,6 +74,14 @@ class QuotaCore {
   void SetPriorities(std::map<std::string, int> priorities);
   void Set(const Ask& ask);
   void Remove(const std::string& uid);
+
+  // Of flavors with a topology: asked when the first names one, and told of what changes then.
+  void SetRoomSource(RoomSource source) { source_ = std::move(source); }
+  bool follows_rooms() const { return rooms_.used(); }
+  void SetNode(const sched::NodeAdd& node, bool usable);
+  void RemoveNode(const std::string& name);
+  void SetPod(const RoomPod& pod);
+  void RemovePod(const std::string& uid);
 
   // The answer to an act. Until then what the watch brings of that object is kept, not followed;
   // and afterwards nothing older than `version`, which is the object's after the write.
@@ -94,11 +109,22 @@ class QuotaCore {
     std::optional<Evict> evicting;  // until its object says that it is out
     std::optional<Admit> to_admit;  // once that is said
     Flavors given;                  // with which it was let in, until its object says so
+    Places placed;                  // the same
     std::string why, said;
   };
 
   void Rebuild();
   void AddNodes();
+  // rooms of flavors with a topology: quota_rooms.cc
+  void ChooseTopology();
+  void AddRooms();
+  void AddRoom(const sched::NodeAdd& node, bool usable);
+  bool IsRoom(const sched::NodeAdd& node) const;
+  void NoteSeats(const std::vector<sched::Decision>& decisions);
+  Places TakePlaces(const std::string& uid);
+  bool HasRooms(const Queue& cluster_queue) const;
+  std::string TopologyTrouble(const Ask& ask, const Queue& cluster_queue) const;
+  bool SeatInRooms(const One& one, const Job& job, std::vector<sched::JobAdopt::Seat>& seats) const;
   void Look(One& one, std::vector<Act>& acts);
   void LookAtOwner(One& job, One& workload, std::vector<Act>& acts);
   void Submit(One& one, std::vector<Act>& acts);
@@ -123,8 +149,16 @@ class QuotaCore {
   std::map<std::string, int> priorities_;
   std::set<std::string> flavor_keys_;                   // node labels that flavors speak of
   std::map<std::string, std::set<std::string>> nodes_;  // endless node -> its flavors
-  std::unordered_map<std::string, One> all_;            // by uid
-  std::map<std::string, std::string> workload_of_;      // uid of a Job -> of its Workload
+  Rooms rooms_;
+  RoomSource source_;
+  std::set<std::string> with_rooms_;        // flavors of the topology that is followed
+  std::map<std::string, bool> usable_;      // real node -> as last told
+  std::set<std::string> pods_;              // uids of pods that hold room
+  std::map<std::string, Resources> taken_;  // node -> by those pods, and by who was adopted
+  // Decided in this round: uid -> pod set -> node -> pods.
+  std::map<std::string, std::map<std::string, std::map<std::string, int>>> seats_;
+  std::unordered_map<std::string, One> all_;        // by uid
+  std::map<std::string, std::string> workload_of_;  // uid of a Job -> of its Workload
   std::set<std::string> touched_;
   std::set<std::pair<int64_t, std::string>> again_;
   sched::Engine engine_;

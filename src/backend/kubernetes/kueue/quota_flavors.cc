@@ -24,6 +24,12 @@ Resources InEngine(const Resources& amounts) {
 
 std::string FlavorLabel(const std::string& flavor) { return "muster.dev/flavor." + flavor; }
 
+bool Tolerated(const Taint& taint, const std::vector<Toleration>& tolerate) {
+  return taint.effect == "PreferNoSchedule" ||
+         std::any_of(tolerate.begin(), tolerate.end(),
+                     [&](const Toleration& one) { return sched::Tolerates(one, taint); });
+}
+
 namespace {
 
 constexpr size_t kMostNodes = 256;
@@ -58,12 +64,6 @@ std::set<std::set<std::string>> ChoicesOf(const Queue& queue,
   return made;
 }
 
-bool Tolerated(const Taint& taint, const std::vector<Toleration>& tolerate) {
-  return taint.effect == "PreferNoSchedule" ||
-         std::any_of(tolerate.begin(), tolerate.end(),
-                     [&](const Toleration& one) { return sched::Tolerates(one, taint); });
-}
-
 }  // namespace
 
 // A ClusterQueue gives each of its resources from one flavor at a time, resources of one group from
@@ -88,13 +88,18 @@ void QuotaCore::AddNodes() {
     node.name = fmt::format("endless-{}", nodes_.size());
     node.capacity = endless;
     for (const std::string& name : choice) node.labels[FlavorLabel(name)] = "true";
+    bool rooms = false;
     for (const Flavor& flavor : queues_.flavors) {
       if (choice.count(flavor.name) == 0) continue;
       node.labels.insert(flavor.labels.begin(), flavor.labels.end());
       for (const Taint& taint : flavor.taints) {
         if (!Tolerated(taint, flavor.tolerate)) node.taints.push_back(taint);
       }
+      rooms = rooms || with_rooms_.count(flavor.name) != 0;
     }
+    // Where there are real nodes, this one is for Jobs, whose pods the gang scheduler places.
+    node.labels[kEndlessKey] = "true";
+    if (rooms) node.taints.push_back({kEndlessKey, "", "NoSchedule"});
     if (TakeEvent(node)) nodes_[node.name] = choice;
   }
 }
