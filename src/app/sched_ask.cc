@@ -35,23 +35,6 @@ Result<sched::Engine> EngineAt(std::string_view script, std::optional<int64_t> a
   return engine;
 }
 
-std::string TextOf(const sched::Detail& detail) {
-  std::string text;
-  for (const auto& [key, value] : detail) {
-    text += fmt::format("{}{}=", text.empty() ? "" : " ", key);
-    if (const auto* number = std::get_if<int64_t>(&value)) {
-      text += fmt::format("{}", *number);
-    } else if (const auto* word = std::get_if<std::string>(&value)) {
-      text += *word;
-    } else {
-      const auto& list = std::get<std::vector<int64_t>>(value);
-      for (size_t i = 0; i < list.size(); ++i)
-        text += fmt::format("{}{}", i > 0 ? "," : "", list[i]);
-    }
-  }
-  return text;
-}
-
 }  // namespace
 
 Result<SchedWhy> AskWhyPending(std::string_view script, const std::string& job,
@@ -71,7 +54,7 @@ Result<SchedWhy> AskWhyOf(sched::Engine& engine, const std::string& job) {
     if (answer == nullptr) continue;
     why.state = answer->state;
     for (const sched::Because& b : answer->because)
-      why.because.push_back({b.code, TextOf(b.detail)});
+      why.because.push_back({b.code, sched::TextOf(b.detail)});
     for (const sched::Event& change : answer->would_start_if) {
       why.would_start_if.emplace_back();
       sched::AppendEvent(change, false, why.would_start_if.back());

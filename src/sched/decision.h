@@ -23,6 +23,10 @@ struct Because {
   bool operator==(const Because&) const = default;
 };
 
+// For a person: "queue=ml-prod short=8", "QUOTA queue=ml-prod short=8".
+std::string TextOf(const Detail& detail);
+std::string TextOf(const Because& because);
+
 struct AdmitDecision {
   std::string job;
   std::map<std::string, std::map<std::string, std::string>> flavors;  // task -> resource -> flavor

@@ -16,17 +16,13 @@ constexpr size_t kMostTroubles = 1000;
 
 uint64_t VersionOf(const Ask& ask) { return kube::VersionNumber(ask.meta.resource_version); }
 
-std::string Words(const sched::Because& because) {
-  std::string text = because.code;
-  for (const auto& [key, value] : because.detail) {
-    text += " " + key + "=";
-    if (const auto* number = std::get_if<int64_t>(&value)) text += fmt::format("{}", *number);
-    if (const auto* word = std::get_if<std::string>(&value))
-      text += key == "resource" ? FromEngine(*word) : *word;
-    if (const auto* list = std::get_if<std::vector<int64_t>>(&value))
-      text += fmt::format("{}", fmt::join(*list, ","));
+// With the resource as Kueue's objects name it.
+std::string Words(sched::Because because) {
+  for (auto& [key, value] : because.detail) {
+    auto* const word = std::get_if<std::string>(&value);
+    if (key == "resource" && word != nullptr) *word = FromEngine(*word);
   }
-  return text;
+  return TextOf(because);
 }
 
 bool AsksTheSame(const Ask& a, const Ask& b) {

@@ -247,7 +247,4 @@ class Core {
   CoreStats stats_;
 };
 
-// "QUOTA queue=ml resource=nvidia.com/gpu short=8", as `muster why` says it.
-std::string WordsOf(const sched::Because& because);
-
 }  // namespace muster::kubesched

@@ -8,18 +8,6 @@
 
 namespace muster::kubesched {
 
-std::string WordsOf(const sched::Because& because) {
-  std::string text = because.code;
-  for (const auto& [key, value] : because.detail) {
-    text += " " + key + "=";
-    if (const auto* number = std::get_if<int64_t>(&value)) text += fmt::format("{}", *number);
-    if (const auto* word = std::get_if<std::string>(&value)) text += *word;
-    if (const auto* list = std::get_if<std::vector<int64_t>>(&value))
-      text += fmt::format("{}", fmt::join(*list, ","));
-  }
-  return text;
-}
-
 bool Core::TakeEvent(sched::EventBody body) {
   const auto taken = engine_.Take({now_, std::move(body)}, decisions_);
   if (!taken.ok()) Trouble(taken.error().message);
@@ -328,12 +316,12 @@ void Core::Follow(const sched::Decision& decision, std::vector<Act>& acts) {
     if (Gang* gang = gang_of(pending->job)) {
       gang->why.clear();
       for (const sched::Because& because : pending->because)
-        gang->why += (gang->why.empty() ? "" : "; ") + WordsOf(because);
+        gang->why += (gang->why.empty() ? "" : "; ") + TextOf(because);
     }
   } else if (const auto* reject = std::get_if<sched::RejectDecision>(&body)) {
     if (Gang* gang = gang_of(reject->job)) {
       gang->phase = Phase::kGathering;
-      gang->why = WordsOf(reject->why);
+      gang->why = TextOf(reject->why);
       rejected_.insert(gang->name);
       Say(*gang, "GangRefused", "no node of this cluster could hold it: " + gang->why, true, acts);
     }
