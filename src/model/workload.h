@@ -65,6 +65,7 @@ struct Flavor {  // a kind of hardware that quota is given in: the nodes with th
   std::map<std::string, std::string> labels;
   std::vector<Taint> taints = {};         // that its nodes have
   std::vector<Toleration> tolerate = {};  // that it gives to pods for them
+  bool operator==(const Flavor&) const = default;
 };
 
 struct QuotaEntry {
@@ -72,6 +73,7 @@ struct QuotaEntry {
   int64_t nominal = 0;
   std::optional<int64_t> borrow;  // limit above nominal; absent = none
   std::optional<int64_t> lend;    // limit of what others may take of nominal; absent = all
+  bool operator==(const QuotaEntry&) const = default;
 };
 
 enum class QueueOrder { kFifo, kBestEffortFifo, kFair };
@@ -91,6 +93,7 @@ struct Queue {
   // Of several flavors: one that needs no borrowing before an earlier one that does; and evictions
   // for the first before the next is looked at.
   bool borrows_last = false, evicts_first = false;
+  bool operator==(const Queue&) const = default;
 };
 
 }  // namespace muster

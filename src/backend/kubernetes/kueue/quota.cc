@@ -41,6 +41,7 @@ bool QuotaCore::TakeEvent(sched::EventBody body) {
 // ---- what is told
 
 void QuotaCore::SetQueues(Queues queues) {
+  if (queues == queues_) return;
   queues_ = std::move(queues);
   queue_at_.clear();
   for (size_t i = 0; i < queues_.queues.size(); ++i) queue_at_[queues_.queues[i].name] = i;

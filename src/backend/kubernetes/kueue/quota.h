@@ -27,6 +27,7 @@ struct Queues {
   std::set<std::string> checked;                   // ClusterQueues with admission checks
   std::map<std::string, std::string> topology_of;  // flavor -> its Topology
   std::map<std::string, std::vector<std::string>> topologies;  // levels, outermost first
+  bool operator==(const Queues&) const = default;
 };
 
 // What is to be written. `uid` is of an Ask that was set.
@@ -69,6 +70,7 @@ bool Tolerated(const Taint& taint, const std::vector<Toleration>& tolerate);
 
 class QuotaCore {
  public:
+  // Queues that are as before change nothing: making the engine again takes O(cluster).
   void SetQueues(Queues queues);
   // By class, "kueue/NAME" or "pod/NAME": of Jobs, whose priority is not in them.
   void SetPriorities(std::map<std::string, int> priorities);

@@ -156,6 +156,22 @@ TEST(Quota, ADrainedQueueIsLeftByWorkloadsAndJobsAndTakesThemBackLater) {
   }
 }
 
+TEST(Quota, QueuesAsBeforeDoNotMakeTheEngineAgain) {
+  Queues queues = OneQueueOf(4);
+  queues.queues.push_back(ClusterQueueOf("cq", 4));  // each making of the engine complains of it
+  Site site(queues);
+  site.Decide();
+  const size_t once = site.core.troubles().size();
+  ASSERT_GT(once, 0u);
+  site.core.SetQueues(queues);
+  site.Decide();
+  EXPECT_EQ(site.core.troubles().size(), once);
+  queues.stopped.insert("cq");
+  site.core.SetQueues(queues);
+  site.Decide();
+  EXPECT_EQ(site.core.troubles().size(), 2 * once);
+}
+
 TEST(Quota, AJobThatRunsUnaskedIsHeldFirst) {
   Site site(OneQueueOf(4));
   site.core.Set(JobFor("two", 2, true));

@@ -66,6 +66,7 @@ struct QueueWords : QueueHolds {
   // Queues of several kinds that share a name: (kind as ToString(Dialect), name) -> in the model.
   std::map<std::pair<std::string, std::string>, std::string> renamed;
   std::map<std::string, int> priorities;  // by class; Kueue's as "kueue/NAME"
+  bool operator==(const QueueWords&) const = default;
 };
 
 struct CoreStats {

@@ -218,34 +218,6 @@ QueueWords Mirror::WordsFrom(const Gangs& gangs) const {
   return {HoldsOf(gangs, namespaces), gangs.renamed, gangs.priorities};
 }
 
-namespace {
-
-// Everything that decides, as text: the status of a queue changes with each job, and making the
-// engine again takes O(cluster).
-std::string TextOf(const Gangs& gangs, const QueueWords& words) {
-  std::string text;
-  const auto add = [&](const auto&... parts) { ((text += fmt::format("{}\n", parts)), ...); };
-  const auto limit = [](const std::optional<int64_t>& amount) { return amount.value_or(-1); };
-  for (const Queue& queue : gangs.queues) {
-    add(queue.name, queue.parent, queue.weight, static_cast<int>(queue.order),
-        static_cast<int>(queue.within), static_cast<int>(queue.reclaim),
-        static_cast<int>(queue.borrow), queue.borrows_last, queue.evicts_first);
-    for (const QuotaEntry& entry : queue.quota)
-      add(entry.flavor, entry.resource, entry.nominal, limit(entry.borrow), limit(entry.lend));
-  }
-  for (const Flavor& flavor : gangs.flavors) {
-    add("flavor", flavor.name);
-    for (const auto& [key, value] : flavor.labels) add(key, value);
-  }
-  for (const auto& [queue, why] : words.held) add("held", queue, why);
-  for (const std::string& queue : words.drained) add("drained", queue);
-  for (const auto& [name, model] : words.renamed) add("renamed", name.first, name.second, model);
-  for (const auto& [name, value] : words.priorities) add("class", name, value);
-  return text;
-}
-
-}  // namespace
-
 // Few and seldom: all of them are read again, by the reader that lint and simulate use.
 void Mirror::Prepare() {
   std::map<std::string, std::string> unreadable;
@@ -263,9 +235,11 @@ void Mirror::Prepare() {
   for (const std::string& error : gangs.errors) Note(error);
   NoteQueues(gangs);
   QueueWords words = WordsFrom(gangs);
-  std::string text = TextOf(gangs, words);
-  if (std::exchange(queues_told_, text) == text) return;
-  core_.SetQueues(std::move(gangs.queues), std::move(gangs.flavors), std::move(words));
+  Told told{std::move(gangs.queues), std::move(gangs.flavors), std::move(words)};
+  // The status of a queue changes with each job, and making the engine again takes O(cluster).
+  if (told == told_) return;
+  told_ = told;
+  core_.SetQueues(std::move(told.queues), std::move(told.flavors), std::move(told.words));
 }
 
 }  // namespace muster::kubesched

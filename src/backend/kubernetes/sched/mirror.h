@@ -43,6 +43,12 @@ class Mirror {
 
  private:
   struct Optional;  // a kind that may not be served
+  struct Told {     // to the core
+    std::vector<Queue> queues;
+    std::vector<Flavor> flavors;
+    QueueWords words;
+    bool operator==(const Told&) const = default;
+  };
   void AddGroupKind(const kube::Resource& resource, kube::KnownObjects<GroupFacts>::Decode decode,
                     Dialect dialect);
   void AddQueueKind(const kube::Resource& resource, std::vector<std::string> older);
@@ -61,7 +67,7 @@ class Mirror {
   std::unique_ptr<kube::Reflector<GroupFacts>> jobs_;
   std::vector<std::unique_ptr<Optional>> optional_;
   std::vector<FieldsNote> queue_notes_;
-  std::string queues_told_;  // to the core, as text
+  Told told_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
