@@ -4,20 +4,13 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "base/strings.h"
+#include "kube/json.h"
 
 namespace muster::kube {
 
 namespace {
-
-using Json = nlohmann::json;
-
-std::string StringAt(const Json& json, const char* key) {
-  const auto found = json.find(key);
-  return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
 
 // Words of the server that go into a message for a person.
 std::string Said(const std::string& text) { return Shorten(Printable(Trim(text)), 600); }
@@ -126,29 +119,24 @@ ApiStatus ReadApiStatus(int http_status, std::string_view body, std::string_view
     status.retry_after = std::chrono::seconds(std::min<int64_t>(*seconds, 3600));
   }
   const Json json = Json::parse(body, nullptr, false);
-  if (!json.is_object() || StringAt(json, "kind") != "Status") {
+  if (TextAt(json, "kind") != "Status") {
     status.message = Shorten(Trim(body), 400);
     return status;
   }
   status.is_status = true;
-  status.reason = StringAt(json, "reason");
-  status.message = StringAt(json, "message");
-  const auto code = json.find("code");
-  if (code != json.end() && code->is_number_integer()) status.code = code->get<int>();
-  const auto details = json.find("details");
-  if (details == json.end() || !details->is_object()) return status;
-  status.kind = StringAt(*details, "kind");
-  status.name = StringAt(*details, "name");
-  const auto wait = details->find("retryAfterSeconds");
-  if (wait != details->end() && wait->is_number_integer() && !status.retry_after) {
-    status.retry_after = std::chrono::seconds(std::clamp<int64_t>(wait->get<int64_t>(), 0, 3600));
-  }
-  const auto causes = details->find("causes");
-  if (causes == details->end() || !causes->is_array()) return status;
-  for (const Json& cause : *causes) {
+  status.reason = TextAt(json, "reason");
+  status.message = TextAt(json, "message");
+  status.code = static_cast<int>(IntAt(json, "code", status.code));
+  const Json& details = At(json, "details");
+  status.kind = TextAt(details, "kind");
+  status.name = TextAt(details, "name");
+  if (const int64_t wait = IntAt(details, "retryAfterSeconds", -1);
+      wait >= 0 && !status.retry_after)
+    status.retry_after = std::chrono::seconds(std::min<int64_t>(wait, 3600));
+  for (const Json& cause : ListAt(details, "causes")) {
     if (!cause.is_object()) continue;
     status.causes.push_back(
-        {StringAt(cause, "reason"), StringAt(cause, "message"), StringAt(cause, "field")});
+        {TextAt(cause, "reason"), TextAt(cause, "message"), TextAt(cause, "field")});
   }
   return status;
 }

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/strings.h"
+#include "kube/json.h"
 
 namespace muster::kube {
 
@@ -20,15 +20,11 @@ bool OnlyReads(const Request& request) { return request.Method() == "GET"; }
 // The versions in an APIGroup or an APIVersions document.
 std::vector<std::string> VersionsOf(const std::string& body) {
   std::vector<std::string> versions;
-  const auto json = nlohmann::json::parse(body, nullptr, false);
-  if (!json.is_object() || !json.contains("versions") || !json["versions"].is_array()) {
-    return versions;
-  }
-  for (const auto& version : json["versions"]) {
-    if (version.is_string()) versions.push_back(Printable(version.get<std::string>()));
-    if (version.is_object() && version.contains("version") && version["version"].is_string()) {
-      versions.push_back(Printable(version["version"].get<std::string>()));
-    }
+  const Json json = Json::parse(body, nullptr, false);
+  for (const Json& version : ListAt(json, "versions")) {
+    const std::string name =
+        version.is_string() ? version.get<std::string>() : TextAt(version, "version");
+    if (!name.empty()) versions.push_back(Printable(name));
   }
   return versions;
 }

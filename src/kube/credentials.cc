@@ -1,16 +1,14 @@
 #include "kube/credentials.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/strings.h"
 #include "kube/base64.h"
+#include "kube/json.h"
 
 namespace muster::kube {
 
 namespace {
-
-using Json = nlohmann::json;
 
 // Kubelets renew a bound token at 80 % of its life; client-go looks at the file once a minute.
 constexpr Duration kFileAge = std::chrono::minutes(1);
@@ -18,11 +16,6 @@ constexpr Duration kFileAge = std::chrono::minutes(1);
 constexpr Duration kEarly = std::chrono::seconds(10);
 // A plugin is not run again earlier, unless its token is refused.
 constexpr Duration kAgain = std::chrono::seconds(5);
-
-std::string StatusText(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
 
 // "9999-12-31T23:59:59Z": later than a clock of nanoseconds reaches, which is never.
 bool BeyondClocks(std::string_view time) {
@@ -120,10 +113,8 @@ Command Credentials::PluginCommand() const {
   Command command;
   command.argv = auth_.exec->argv;
   command.env = auth_.exec->env;
-  command.env["KUBERNETES_EXEC_INFO"] = Json{
-      {"apiVersion", auth_.exec->api_version},
-      {"kind", "ExecCredential"},
-      {"spec", spec}}.dump();
+  command.env["KUBERNETES_EXEC_INFO"] =
+      Dump({{"apiVersion", auth_.exec->api_version}, {"kind", "ExecCredential"}, {"spec", spec}});
   command.max_output = 1u << 20;
   return command;
 }
@@ -142,23 +133,23 @@ Result<Credentials::Grant> Credentials::GrantFrom(const Result<CommandResult>& r
                                                Shorten(Printable(Trim(ran->err)), 400)));
   }
   const Json answer = Json::parse(ran->out, nullptr, false);
-  const auto status = answer.is_object() ? answer.find("status") : answer.end();
-  if (!answer.is_object() || status == answer.end() || !status->is_object()) {
+  const Json& status = At(answer, "status");
+  if (!status.is_object()) {
     return Fail(Code::kParse, "the plugin did not print an ExecCredential with a status");
   }
-  if (StatusText(answer, "apiVersion") != auth_.exec->api_version) {
+  if (TextAt(answer, "apiVersion") != auth_.exec->api_version) {
     return Fail(Code::kParse,
                 fmt::format("the plugin speaks {}, the kubeconfig says {}",
-                            Printable(StatusText(answer, "apiVersion")), auth_.exec->api_version));
+                            Printable(TextAt(answer, "apiVersion")), auth_.exec->api_version));
   }
   Grant grant;
-  const std::string expires = StatusText(*status, "expirationTimestamp");
+  const std::string expires = TextAt(status, "expirationTimestamp");
   if (!expires.empty() && !BeyondClocks(expires)) {
     TRY(grant.expires, ParseTime(expires).Context("expirationTimestamp"));
   }
-  grant.token = StatusText(*status, "token");
-  grant.cert_pem = StatusText(*status, "clientCertificateData");
-  grant.key_pem = StatusText(*status, "clientKeyData");
+  grant.token = TextAt(status, "token");
+  grant.cert_pem = TextAt(status, "clientCertificateData");
+  grant.key_pem = TextAt(status, "clientKeyData");
   if (grant.cert_pem.empty() != grant.key_pem.empty())
     return Fail(Code::kParse, "the plugin gave a certificate or a key, and not both");
   if (grant.token.empty() && grant.cert_pem.empty())

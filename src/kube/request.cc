@@ -1,13 +1,12 @@
 #include "kube/request.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
+
+#include "kube/json.h"
 
 namespace muster::kube {
 
 namespace {
-
-using Json = nlohmann::json;
 
 Request Make(std::string verb, const Resource& resource, std::string_view ns, std::string_view name,
              std::string_view subresource = {}) {
@@ -44,11 +43,6 @@ Json DeleteOptions(const Precondition& precondition, std::optional<int64_t> grac
     options["preconditions"]["resourceVersion"] = precondition.resource_version;
   }
   return options;
-}
-
-std::string Dump(const Json& json) {
-  // Bytes that are no UTF-8 become U+FFFD: the server would refuse them with less of a reason.
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace

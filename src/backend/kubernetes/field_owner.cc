@@ -2,45 +2,36 @@
 
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
-
 #include "base/strings.h"
+#include "kube/json.h"
 
 namespace muster::kubernetes {
 
 namespace {
 
-using Json = nlohmann::json;
-
-std::string TextOf(const Json& entry, const char* key) {
-  const auto it = entry.find(key);
-  return it != entry.end() && it->is_string() ? it->get<std::string>() : "";
-}
+using kube::Json;
 
 bool Owns(const Json& entry, const std::vector<std::string>& path) {
-  const auto fields = entry.find("fieldsV1");
-  const Json* at = fields == entry.end() ? nullptr : &*fields;
+  const Json* at = &kube::ObjectAt(entry, "fieldsV1");
   for (const std::string& name : path) {
-    if (at == nullptr || !at->is_object()) return false;
     const auto it = at->find(name);
-    at = it == at->end() ? nullptr : &*it;
+    if (it == at->end()) return false;
+    at = &*it;
   }
-  return at != nullptr;
+  return true;
 }
 
 }  // namespace
 
 std::string OwnerOf(std::string_view object, const std::vector<std::string>& path) {
   const Json json = Json::parse(object, nullptr, false);
-  const Json::json_pointer where("/metadata/managedFields");
-  if (!json.is_object() || !json.contains(where) || !json[where].is_array()) return "";
   std::string manager, time;
-  for (const Json& entry : json[where]) {
-    if (!entry.is_object() || !Owns(entry, path)) continue;
+  for (const Json& entry : kube::ListAt(json, "metadata", "managedFields")) {
+    if (!Owns(entry, path)) continue;
     // Times are RFC 3339 in UTC: they sort as text.
-    const std::string at = TextOf(entry, "time");
+    const std::string at = kube::TextAt(entry, "time");
     if (!manager.empty() && at < time) continue;
-    manager = TextOf(entry, "manager");
+    manager = kube::TextAt(entry, "manager");
     time = at;
   }
   if (manager.empty()) return "";

@@ -2,15 +2,14 @@
 
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
-
 #include "backend/kubernetes/kubernetes_actuator.h"
+#include "kube/json.h"
 
 namespace muster::kubernetes {
 
 namespace {
 
-using Json = nlohmann::json;
+using kube::Json;
 
 // A label's value: letters, digits, "-", "_", "."; at most 63, ending in a letter or digit.
 std::string AsTaintValue(std::string run) {
@@ -30,10 +29,10 @@ std::string AsTaintValue(std::string run) {
 std::optional<std::string> TaintsWith(const std::string& node_json, const std::string& run,
                                       bool held) {
   const Json node = Json::parse(node_json, nullptr, false);
-  const Json was = node.value(Json::json_pointer("/spec/taints"), Json::array());
+  const Json& was = kube::ListAt(node, "spec", "taints");
   Json taints = Json::array();
   for (const Json& taint : was) {
-    if (taint.value("key", "") != kHeldTaint) taints.push_back(taint);
+    if (kube::TextAt(taint, "key") != kHeldTaint) taints.push_back(taint);
   }
   if (held)
     taints.push_back(

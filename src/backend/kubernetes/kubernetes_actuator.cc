@@ -4,18 +4,18 @@
 #include <map>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "backend/kubernetes/field_owner.h"
 #include "backend/kubernetes/held_taint.h"
 #include "base/digest.h"
 #include "base/strings.h"
+#include "kube/json.h"
 
 namespace muster::kubernetes {
 
 namespace {
 
-using Json = nlohmann::json;
+using kube::Json;
 
 constexpr int kMostTries = 5;  // against somebody who changes the node all the time
 constexpr int kMostPages = 10'000;
@@ -192,9 +192,8 @@ DidResult KubernetesActuator::Patch(const std::string& node, const MakeChange& c
     if (wanted.patch.empty()) return wanted.answer;
     Json patch = Json::parse(wanted.patch);
     patch["metadata"]["resourceVersion"] = found->meta.resource_version;
-    const kube::Answer wrote = client_.Await(
-        kube::MergePatch(kube::kNodes, "", node,
-                         patch.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
+    const kube::Answer wrote =
+        client_.Await(kube::MergePatch(kube::kNodes, "", node, kube::Dump(patch)));
     if (wrote.ok()) return wanted.answer;
     if (wrote.status != 409) return NotWritten(wrote);
     if (n == kMostTries) return {Did::kRefused, "somebody changes the node all the time"};
@@ -220,8 +219,7 @@ DidResult KubernetesActuator::Cordon(const Order& order) {
                       {"spec", {{"unschedulable", true}}}};
         if (const auto taints = TaintsWith(json, order.run, true))
           patch["spec"]["taints"] = Json::parse(*taints);
-        return {{Did::kAccepted, "cordoned with its lease"},
-                patch.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
+        return {{Did::kAccepted, "cordoned with its lease"}, kube::Dump(patch)};
       });
   if (did.did == Did::kAccepted) did.detail += ShowHeld(order, true);
   return did;
@@ -229,8 +227,7 @@ DidResult KubernetesActuator::Cordon(const Order& order) {
 
 std::string KubernetesActuator::ShowHeld(const Order& order, bool held) {
   const std::string node = NodeName(order.action);
-  const std::string now =
-      FormatTime(std::chrono::floor<std::chrono::seconds>(client_.clock().Now()));
+  const std::string now = kube::WholeSeconds(client_.clock().Now());
   const std::string text =
       held ? fmt::format("{}, run {}: {}; until {}", order.lease.owner, order.run,
                          Printable(order.lease.reason), FormatTime(order.lease.until))
@@ -246,9 +243,7 @@ std::string KubernetesActuator::ShowHeld(const Order& order, bool held) {
                            {"message", Shorten(text, 1000)},
                            {"lastHeartbeatTime", now},
                            {"lastTransitionTime", now}}}}}}};
-  kube::Request request = kube::Apply(
-      kube::kNodes, "", node, apply.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
-      true, "status");
+  kube::Request request = kube::Apply(kube::kNodes, "", node, kube::Dump(apply), true, "status");
   request.patience = std::chrono::seconds(5);
   const kube::Answer answer = client_.Await(std::move(request));
   return answer.ok() ? "" : "; its condition could not be set: " + answer.error->ToString();

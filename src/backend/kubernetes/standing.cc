@@ -4,82 +4,68 @@
 #include <map>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/strings.h"
+#include "kube/json.h"
 
 namespace muster::submit {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-const Json& JsonAt(const Json& object, const char* key) {
-  static const Json kNull;
-  if (!object.is_object()) return kNull;
-  const auto found = object.find(key);
-  return found == object.end() ? kNull : *found;
-}
-std::string TextAt(const Json& object, const char* key) {
-  const Json& value = JsonAt(object, key);
-  return value.is_string() ? value.get<std::string>() : std::string();
-}
-int IntAt(const Json& object, const char* key, int otherwise) {
-  const Json& value = JsonAt(object, key);
-  if (!value.is_number_integer()) return otherwise;
-  return static_cast<int>(std::clamp<int64_t>(value.get<int64_t>(), 0, 1'000'000));
-}
+using kube::At;
+using kube::CountAt;
+using kube::TextAt;
 
 // The message of the condition of that type and status; the reason where it has no message.
-std::string ConditionText(const Json& object, std::string_view type, std::string_view status) {
-  for (const Json& c : JsonAt(JsonAt(object, "status"), "conditions")) {
+std::string ConditionText(const kube::Json& object, std::string_view type,
+                          std::string_view status) {
+  for (const kube::Json& c : kube::ListAt(object, "status", "conditions")) {
     if (TextAt(c, "type") != type || TextAt(c, "status") != status) continue;
     std::string text = TextAt(c, "message");
     return text.empty() ? TextAt(c, "reason") : text;
   }
   return "";
 }
-bool HasCondition(const Json& object, std::string_view type) {
-  const Json& conditions = JsonAt(JsonAt(object, "status"), "conditions");
-  return std::any_of(conditions.begin(), conditions.end(), [&](const Json& c) {
+bool HasCondition(const kube::Json& object, std::string_view type) {
+  const kube::Json& conditions = kube::ListAt(object, "status", "conditions");
+  return std::any_of(conditions.begin(), conditions.end(), [&](const kube::Json& c) {
     return TextAt(c, "type") == type && TextAt(c, "status") == "True";
   });
 }
 
-int WantedOf(const Json& job) {
-  const Json& spec = JsonAt(job, "spec");
+int WantedOf(const kube::Json& job) {
+  const kube::Json& spec = At(job, "spec");
   int wanted = 0;
-  for (const Json& task : JsonAt(spec, "tasks")) wanted += IntAt(task, "replicas", 1);
-  for (const Json& one : JsonAt(spec, "replicatedJobs")) {
-    const Json& inner = JsonAt(JsonAt(one, "template"), "spec");
-    wanted += IntAt(one, "replicas", 1) * IntAt(inner, "parallelism", 1);
+  for (const kube::Json& task : kube::ListAt(spec, "tasks")) wanted += CountAt(task, "replicas", 1);
+  for (const kube::Json& one : kube::ListAt(spec, "replicatedJobs")) {
+    const kube::Json& inner = At(one, "template", "spec");
+    wanted += CountAt(one, "replicas", 1) * CountAt(inner, "parallelism", 1);
   }
-  return wanted > 0 ? wanted : IntAt(spec, "parallelism", 1);
+  return wanted > 0 ? wanted : CountAt(spec, "parallelism", 1);
 }
 
 // Ended, by the words of Job and JobSet (conditions) and of Volcano (a state).
-void ReadEnd(const Json& job, Standing& standing) {
-  const std::string state = TextAt(JsonAt(JsonAt(job, "status"), "state"), "phase");
+void ReadEnd(const kube::Json& job, Standing& standing) {
+  const std::string state = TextAt(job, "status", "state", "phase");
   if (HasCondition(job, "Complete") || HasCondition(job, "Completed") || state == "Completed") {
     standing.phase = Phase::kSucceeded;
   } else if (HasCondition(job, "Failed") || state == "Failed" || state == "Aborted" ||
              state == "Terminated") {
     standing.phase = Phase::kFailed;
     standing.reason = ConditionText(job, "Failed", "True");
-    if (standing.reason.empty())
-      standing.reason = TextAt(JsonAt(JsonAt(job, "status"), "state"), "message");
+    if (standing.reason.empty()) standing.reason = TextAt(job, "status", "state", "message");
   }
 }
 
 // What keeps a bound pod from running: an image, a volume, a kubelet's refusal.
-std::string ContainerTrouble(const Json& pod) {
-  const Json& status = JsonAt(pod, "status");
+std::string ContainerTrouble(const kube::Json& pod) {
+  const kube::Json& status = At(pod, "status");
   for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
-    for (const Json& c : JsonAt(status, list)) {
-      const Json& waiting = JsonAt(JsonAt(c, "state"), "waiting");
+    for (const kube::Json& c : kube::ListAt(status, list)) {
+      const kube::Json& waiting = At(c, "state", "waiting");
       const std::string reason = TextAt(waiting, "reason");
       if (reason.empty() || reason == "ContainerCreating" || reason == "PodInitializing") continue;
-      return fmt::format("{}: {} {}", TextAt(JsonAt(pod, "metadata"), "name"), reason,
+      return fmt::format("{}: {} {}", TextAt(pod, "metadata", "name"), reason,
                          TextAt(waiting, "message"));
     }
   }
@@ -90,11 +76,11 @@ struct Seen {
   std::string kubelet, container, unschedulable, scheduler;
 };
 
-void CountPod(const Json& pod, Standing& standing, Seen& seen) {
-  const Json& status = JsonAt(pod, "status");
+void CountPod(const kube::Json& pod, Standing& standing, Seen& seen) {
+  const kube::Json& status = At(pod, "status");
   const std::string phase = TextAt(status, "phase");
   ++standing.pods;
-  const bool bound = !TextAt(JsonAt(pod, "spec"), "nodeName").empty();
+  const bool bound = !TextAt(pod, "spec", "nodeName").empty();
   standing.bound += bound ? 1 : 0;
   standing.running += phase == "Running" ? 1 : 0;
   standing.succeeded += phase == "Succeeded" ? 1 : 0;
@@ -102,19 +88,19 @@ void CountPod(const Json& pod, Standing& standing, Seen& seen) {
     ++standing.failed;
     const std::string reason = TextAt(status, "reason");
     if (!reason.empty() && seen.kubelet.empty())
-      seen.kubelet = fmt::format("{}: {} {}", TextAt(JsonAt(pod, "metadata"), "name"), reason,
+      seen.kubelet = fmt::format("{}: {} {}", TextAt(pod, "metadata", "name"), reason,
                                  TextAt(status, "message"));
   }
   if (seen.container.empty()) seen.container = ContainerTrouble(pod);
   if (bound || phase == "Failed" || phase == "Succeeded") return;
   if (seen.unschedulable.empty()) seen.unschedulable = ConditionText(pod, "PodScheduled", "False");
-  if (seen.scheduler.empty()) seen.scheduler = TextAt(JsonAt(pod, "spec"), "schedulerName");
+  if (seen.scheduler.empty()) seen.scheduler = TextAt(pod, "spec", "schedulerName");
 }
 
 // Kueue says it on the Workload, Volcano on the PodGroup; both are what the job's owner waits for.
 std::string HolderReason(const std::vector<std::string>& holders) {
   for (const std::string& text : holders) {
-    const Json holder = Json::parse(text, nullptr, false);
+    const kube::Json holder = kube::Json::parse(text, nullptr, false);
     for (const char* type : {"Admitted", "QuotaReserved"}) {
       if (std::string reason = ConditionText(holder, type, "False"); !reason.empty()) return reason;
     }
@@ -150,13 +136,13 @@ std::string Standing::Line() const {
 }
 
 Result<Standing> StandingOf(const JobTexts& texts) {
-  const Json job = Json::parse(texts.job, nullptr, false);
+  const kube::Json job = kube::Json::parse(texts.job, nullptr, false);
   if (!job.is_object()) return Fail(Code::kParse, "the job is no object");
   Standing standing;
   standing.wanted = WantedOf(job);
   Seen seen;
   for (const std::string& text : texts.pods)
-    CountPod(Json::parse(text, nullptr, false), standing, seen);
+    CountPod(kube::Json::parse(text, nullptr, false), standing, seen);
   ReadEnd(job, standing);
   if (standing.ended()) {
     if (standing.phase == Phase::kFailed && !seen.kubelet.empty())
@@ -169,7 +155,7 @@ Result<Standing> StandingOf(const JobTexts& texts) {
     return standing;
   }
   standing.phase = standing.bound >= standing.wanted ? Phase::kStarting : Phase::kWaiting;
-  const bool suspended = JsonAt(JsonAt(job, "spec"), "suspend") == true;
+  const bool suspended = At(job, "spec", "suspend") == true;
   const std::string holder = HolderReason(texts.holders);
   for (const std::string& reason : {seen.kubelet, seen.container, holder, seen.unschedulable}) {
     if (!standing.reason.empty() || reason.empty()) continue;

@@ -3,15 +3,13 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/strings.h"
+#include "kube/json.h"
 
 namespace muster::kube::testing {
 
 namespace {
-
-using Json = nlohmann::json;
 
 std::string Decode(std::string_view text) {
   std::string out;

@@ -3,9 +3,10 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/strings.h"
+#include "kube/event.h"
+#include "kube/json.h"
 #include "manifest/gangs.h"
 #include "manifest/queue_holds.h"
 
@@ -13,10 +14,7 @@ namespace muster::kueue {
 
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr const char* kGroup = "kueue.x-k8s.io";
-constexpr const char* kQueueLabel = "kueue.x-k8s.io/queue-name";
 constexpr const char* kVersion = "v1beta2";
 constexpr const char* kOlderVersion = "v1beta1";
 constexpr Duration kLookForKindsEvery = std::chrono::seconds(60);
@@ -40,6 +38,7 @@ struct Admission::Kind {
   kube::Resource resource;
   std::unique_ptr<kube::Reflector<kube::Object>> objects;
   std::unique_ptr<kube::Reflector<Ask>> workloads;
+  void Start() { objects ? objects->Start() : workloads->Start(); }
   bool synced() const { return objects ? objects->synced() : workloads->synced(); }
   bool stopped() const { return objects ? objects->stopped() : workloads->stopped(); }
 };
@@ -59,13 +58,7 @@ Admission::Admission(kube::Client& client, std::function<bool()> leads, OnNote o
   const auto trouble = [this](const Error& error, bool) { Note(error.ToString()); };
   jobs_ = std::make_unique<kube::Reflector<Ask>>(
       client_, kube::Followed{.resource = kube::kJobs, .selector = {kQueueLabel, ""}},
-      DecodeQueuedJob,
-      [this](const kube::Change<Ask>& change) {
-        changed_ = true;
-        if (change.after != nullptr) return core_.Set(*change.after);
-        core_.Remove(change.before->meta.uid);
-      },
-      trouble);
+      DecodeQueuedJob, [this](const kube::Change<Ask>& change) { Follow(change); }, trouble);
   priority_classes_ = std::make_unique<kube::Reflector<kube::Object>>(
       client_, kube::Followed{.resource = kPriorityClasses}, kube::DecodeObject,
       [this](const kube::Change<kube::Object>&) { changed_ = priorities_changed_ = true; },
@@ -79,14 +72,20 @@ Admission::Admission(kube::Client& client, std::function<bool()> leads, OnNote o
         std::tuple{"localqueues", "LocalQueue", true}, std::tuple{"topologies", "Topology", false},
         std::tuple{"workloadpriorityclasses", "WorkloadPriorityClass", false},
         std::tuple{"workloads", "Workload", true}})
-    Follow(plural, kind, namespaced);
+    FollowKind(plural, kind, namespaced);
 }
 
-void Admission::Follow(const std::string& plural, const std::string& kind, bool namespaced) {
+void Admission::FollowKind(const std::string& plural, const std::string& kind, bool namespaced) {
   auto one = std::make_unique<Kind>();
   one->resource = {kGroup, kVersion, plural, kind, namespaced};
   kinds_.push_back(std::move(one));
   Restart(*kinds_.back());
+}
+
+void Admission::Follow(const kube::Change<Ask>& change) {
+  changed_ = true;
+  if (change.after != nullptr) return core_.Set(*change.after);
+  core_.Remove(change.before->meta.uid);
 }
 
 // A reflector of the kind in its present version; what it brings, and what it does when the server
@@ -100,18 +99,13 @@ void Admission::Restart(Kind& kind) {
       if (alive.expired()) return;
       kind.resource.version = kOlderVersion;
       Restart(kind);
-      kind.objects ? kind.objects->Start() : kind.workloads->Start();
+      kind.Start();
     });
   };
   if (kind.resource.kind == "Workload") {
     kind.workloads = std::make_unique<kube::Reflector<Ask>>(
         client_, kube::Followed{.resource = kind.resource}, DecodeWorkload,
-        [this](const kube::Change<Ask>& change) {
-          changed_ = true;
-          if (change.after != nullptr) return core_.Set(*change.after);
-          core_.Remove(change.before->meta.uid);
-        },
-        trouble);
+        [this](const kube::Change<Ask>& change) { Follow(change); }, trouble);
     return;
   }
   const bool priorities = kind.resource.kind == "WorkloadPriorityClass";
@@ -125,7 +119,7 @@ void Admission::Restart(Kind& kind) {
 }
 
 void Admission::Start() {
-  for (const auto& kind : kinds_) kind->objects ? kind->objects->Start() : kind->workloads->Start();
+  for (const auto& kind : kinds_) kind->Start();
   jobs_->Start();
   priority_classes_->Start();
   namespaces_->Start();
@@ -136,7 +130,7 @@ void Admission::Start() {
         if (!kind->stopped()) continue;
         kind->resource.version = kVersion;
         Restart(*kind);
-        kind->objects ? kind->objects->Start() : kind->workloads->Start();
+        kind->Start();
       }
       self(self);
     });
@@ -318,28 +312,14 @@ void Admission::Write(kube::Request request, const std::string& uid,
 }
 
 void Admission::SayOfJob(const Ask& ask, const SayWaiting& say) {
-  const std::string now =
-      FormatTime(std::chrono::floor<std::chrono::seconds>(client_.clock().Now()));
-  const Json event = {
-      {"metadata",
-       {{"name", fmt::format("{}.{:016x}", Shorten(ask.meta.name, 200), client_.random().Next())},
-        {"namespace", ask.meta.ns}}},
-      {"involvedObject",
-       {{"apiVersion", "batch/v1"},
-        {"kind", "Job"},
-        {"name", ask.meta.name},
-        {"namespace", ask.meta.ns},
-        {"uid", ask.meta.uid}}},
-      {"reason", say.reason},
-      {"message", Shorten(say.message, 900)},
-      {"type", "Warning"},
-      {"source", {{"component", "muster"}}},
-      {"reportingComponent", "muster.dev/scheduler"},
-      {"firstTimestamp", now},
-      {"lastTimestamp", now},
-      {"count", 1}};
-  kube::Request request = kube::Create(kube::kEvents, ask.meta.ns,
-                                       event.dump(-1, ' ', false, Json::error_handler_t::replace));
+  kube::Request request =
+      kube::CreateEvent({.about = kube::kJobs,
+                         .ns = ask.meta.ns,
+                         .name = ask.meta.name,
+                         .uid = ask.meta.uid,
+                         .reason = say.reason,
+                         .message = say.message},
+                        fmt::format("{:016x}", client_.random().Next()), client_.clock().Now());
   ++under_way_;
   ++stats_.said;
   client_.Start(std::move(request), [this, alive = std::weak_ptr<bool>(alive_)](const auto&) {
@@ -355,8 +335,7 @@ void Admission::Do(const Act& act) {
     holding_ -= std::holds_alternative<Hold>(act) ? 1 : 0;
     return SendHeldBack();
   }
-  const std::string now =
-      FormatTime(std::chrono::floor<std::chrono::seconds>(client_.clock().Now()));
+  const std::string now = kube::WholeSeconds(client_.clock().Now());
   const bool job = ask->kind == AskKind::kJob;
   if (const auto* admit = std::get_if<Admit>(&act)) {
     Write(Patch(*ask, job ? AdmitJobBody(*ask, admit->cluster_queue, admit->flavors, admit->pods)

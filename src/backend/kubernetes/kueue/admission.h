@@ -42,7 +42,8 @@ class Admission {
 
  private:
   struct Kind;  // a kind that may be served in an older version, or not at all
-  void Follow(const std::string& plural, const std::string& kind, bool namespaced);
+  void FollowKind(const std::string& plural, const std::string& kind, bool namespaced);
+  void Follow(const kube::Change<Ask>& change);
   void Restart(Kind& kind);
   void ReadQueues();
   void FollowRooms();

@@ -3,15 +3,18 @@
 #include <algorithm>
 #include <array>
 
-#include <nlohmann/json.hpp>
-
 #include "base/strings.h"
+#include "kube/json.h"
 
 namespace muster::kueue {
 
 namespace {
 
-using Json = nlohmann::json;
+using kube::At;
+using kube::Dump;
+using kube::IntAt;
+using kube::Json;
+using kube::TextAt;
 
 constexpr const char* kAdmission = "muster.dev/admission";
 constexpr const char* kGivenLabels = "muster.dev/given-node-labels";
@@ -19,8 +22,7 @@ constexpr const char* kGivenLabels = "muster.dev/given-node-labels";
 // Limits where no requests are said: the API server does that for pods, not for templates.
 kube::Pod TemplatePod(const Json& pod_template) {
   Json object = {{"metadata", {{"name", "pod"}}}};
-  if (pod_template.is_object() && pod_template.contains("spec"))
-    object["spec"] = pod_template["spec"];
+  if (const Json& spec = At(pod_template, "spec"); !spec.is_null()) object["spec"] = spec;
   auto pod = kube::DecodePod(object.dump());
   if (!pod.ok()) return {};
   for (auto* list : {&pod->containers, &pod->init_containers}) {
@@ -57,33 +59,18 @@ PodSetAsk SetOf(const Json& pod_template, std::string name, int64_t count) {
   return set;
 }
 
-std::string TextIn(const Json& json, const char* key) {
-  return json.is_object() && json.contains(key) && json[key].is_string()
-             ? json[key].get<std::string>()
-             : std::string();
-}
-int64_t IntIn(const Json& json, const char* key, int64_t otherwise) {
-  return json.is_object() && json.contains(key) && json[key].is_number_integer()
-             ? json[key].get<int64_t>()
-             : otherwise;
-}
-const Json& In(const Json& json, const char* key) {
-  static const Json kNothing;
-  return json.is_object() && json.contains(key) ? json[key] : kNothing;
-}
-
 bool IsTrue(const Json& conditions, std::string_view type) {
   return std::any_of(conditions.begin(), conditions.end(), [&](const Json& condition) {
-    return TextIn(condition, "type") == type && TextIn(condition, "status") == "True";
+    return TextAt(condition, "type") == type && TextAt(condition, "status") == "True";
   });
 }
 
 Flavors ReadFlavors(const Json& assignments) {
   Flavors flavors;
   for (const Json& assignment : assignments) {
-    for (const auto& [resource, flavor] : In(assignment, "flavors").items()) {
+    for (const auto& [resource, flavor] : At(assignment, "flavors").items()) {
       if (flavor.is_string())
-        flavors[TextIn(assignment, "name")][resource] = flavor.get<std::string>();
+        flavors[TextAt(assignment, "name")][resource] = flavor.get<std::string>();
     }
   }
   return flavors;
@@ -92,10 +79,10 @@ Flavors ReadFlavors(const Json& assignments) {
 Places ReadPlaces(const Json& assignments) {
   Places places;
   for (const Json& assignment : assignments) {
-    const Json& place = In(assignment, "topologyAssignment");
+    const Json& place = At(assignment, "topologyAssignment");
     if (place.is_null()) continue;
     auto read = DecodeTopologyAssignment(place.dump());
-    if (read.ok()) places[TextIn(assignment, "name")] = std::move(*read);
+    if (read.ok()) places[TextAt(assignment, "name")] = std::move(*read);
   }
   return places;
 }
@@ -103,18 +90,14 @@ Places ReadPlaces(const Json& assignments) {
 // topologyRequest of a pod set (since v1beta1).
 void ReadTopologyRequest(const Json& request, PodSetAsk& set) {
   if (!request.is_object()) return;
-  set.topology.required = TextIn(request, "required");
-  set.topology.preferred = TextIn(request, "preferred");
-  set.topology.slice_level = TextIn(request, "podSetSliceRequiredTopology");
+  set.topology.required = TextAt(request, "required");
+  set.topology.preferred = TextAt(request, "preferred");
+  set.topology.slice_level = TextAt(request, "podSetSliceRequiredTopology");
   if (!set.topology.slice_level.empty())
     set.topology.slice_size =
-        static_cast<int>(std::clamp<int64_t>(IntIn(request, "podSetSliceSize", 0), 0, 1'000'000));
+        static_cast<int>(std::clamp<int64_t>(IntAt(request, "podSetSliceSize", 0), 0, 1'000'000));
   set.asks_for_topology =
-      set.topology != TopologyWish{} || In(request, "unconstrained") == Json(true);
-}
-
-std::string Dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+      set.topology != TopologyWish{} || At(request, "unconstrained") == Json(true);
 }
 
 Json SameObject(const Ask& ask) {
@@ -131,8 +114,8 @@ void SetCondition(Json& conditions, const Ask& ask, const char* type, bool statu
                     {"lastTransitionTime", now},
                     {"observedGeneration", ask.meta.generation}};
   for (Json& other : conditions) {
-    if (TextIn(other, "type") != type) continue;
-    if (TextIn(other, "status") == TextIn(condition, "status") &&
+    if (TextAt(other, "type") != type) continue;
+    if (TextAt(other, "status") == TextAt(condition, "status") &&
         other.contains("lastTransitionTime"))
       condition["lastTransitionTime"] = other["lastTransitionTime"];
     other = std::move(condition);
@@ -145,7 +128,6 @@ Json ConditionsOf(const Ask& ask) {
   Json conditions = Json::parse(ask.conditions_json, nullptr, false);
   return conditions.is_array() ? conditions : Json::array();
 }
-bool Has(const Json& conditions, std::string_view type) { return IsTrue(conditions, type); }
 
 // What an earlier flavor gave goes again. What a toleration of a flavor says that the template says
 // already is not said twice.
@@ -184,29 +166,29 @@ std::string AmountText(const std::string& resource, int64_t amount) {
 Result<Ask> DecodeWorkload(std::string_view json) {
   TRY(kube::Object object, kube::DecodeObject(json));
   const Json root = Json::parse(json, nullptr, false);
-  const Json &spec = In(root, "spec"), &status = In(root, "status");
+  const Json &spec = At(root, "spec"), &status = At(root, "status");
   Ask ask;
   ask.kind = AskKind::kWorkload;
   ask.api_version = object.api_version;
   ask.meta = std::move(object.meta);
-  if (const std::string queue = TextIn(spec, "queueName"); !queue.empty())
+  if (const std::string queue = TextAt(spec, "queueName"); !queue.empty())
     ask.queue = ask.meta.ns + "/" + queue;
   ask.priority =
-      static_cast<int>(std::clamp<int64_t>(IntIn(spec, "priority", 0), INT32_MIN, INT32_MAX));
-  ask.active = In(spec, "active") != Json(false);
-  for (const Json& set : In(spec, "podSets")) {
-    const std::string name = TextIn(set, "name");
+      static_cast<int>(std::clamp<int64_t>(IntAt(spec, "priority", 0), INT32_MIN, INT32_MAX));
+  ask.active = At(spec, "active") != Json(false);
+  for (const Json& set : At(spec, "podSets")) {
+    const std::string name = TextAt(set, "name");
     ask.sets.push_back(
-        SetOf(In(set, "template"), name.empty() ? "main" : name, IntIn(set, "count", 1)));
-    ReadTopologyRequest(In(set, "topologyRequest"), ask.sets.back());
+        SetOf(At(set, "template"), name.empty() ? "main" : name, IntAt(set, "count", 1)));
+    ReadTopologyRequest(At(set, "topologyRequest"), ask.sets.back());
   }
-  const Json& conditions = In(status, "conditions");
+  const Json& conditions = At(status, "conditions");
   ask.finished = IsTrue(conditions, "Finished");
-  ask.reserved = IsTrue(conditions, "QuotaReserved") && !In(status, "admission").is_null();
+  ask.reserved = IsTrue(conditions, "QuotaReserved") && !At(status, "admission").is_null();
   ask.admitted = ask.reserved && IsTrue(conditions, "Admitted");
-  ask.cluster_queue = TextIn(In(status, "admission"), "clusterQueue");
-  ask.flavors = ReadFlavors(In(In(status, "admission"), "podSetAssignments"));
-  ask.places = ReadPlaces(In(In(status, "admission"), "podSetAssignments"));
+  ask.cluster_queue = TextAt(status, "admission", "clusterQueue");
+  ask.flavors = ReadFlavors(At(status, "admission", "podSetAssignments"));
+  ask.places = ReadPlaces(At(status, "admission", "podSetAssignments"));
   if (!conditions.is_null()) ask.conditions_json = conditions.dump();
   for (const kube::Owner& owner : ask.meta.owners) {
     if (owner.kind == "Job" && owner.api_version == "batch/v1") ask.owner_job = owner.uid;
@@ -219,12 +201,12 @@ Result<Ask> DecodeQueuedJob(std::string_view json) {
   Ask ask;
   ask.kind = AskKind::kJob;
   ask.api_version = "batch/v1";
-  if (const std::string* queue = job.meta.Label("kueue.x-k8s.io/queue-name"))
+  if (const std::string* queue = job.meta.Label(kQueueLabel))
     ask.queue = job.meta.ns + "/" + *queue;
   const Json pod_template = Json::parse(job.template_json, nullptr, false);
   if (const std::string* name = job.meta.Label("kueue.x-k8s.io/priority-class")) {
     ask.priority_class = "kueue/" + *name;
-  } else if (const std::string pods = TextIn(In(pod_template, "spec"), "priorityClassName");
+  } else if (const std::string pods = TextAt(pod_template, "spec", "priorityClassName");
              !pods.empty()) {
     ask.priority_class = "pod/" + pods;
   }
@@ -246,15 +228,15 @@ Result<Ask> DecodeQueuedJob(std::string_view json) {
       select.erase(key);
     }
   }
-  const Json& tolerations = In(In(pod_template, "spec"), "tolerations");
+  const Json& tolerations = At(pod_template, "spec", "tolerations");
   if (tolerations.is_array()) ask.tolerations_json = tolerations.dump();
   ask.runs = !job.suspend;
   ask.covered = std::any_of(job.meta.owners.begin(), job.meta.owners.end(),
                             [](const kube::Owner& owner) { return owner.controller; });
   if (const std::string* said = job.meta.Annotation(kAdmission); said != nullptr && ask.runs) {
     const Json admission = Json::parse(*said, nullptr, false);
-    ask.cluster_queue = TextIn(admission, "clusterQueue");
-    for (const auto& [resource, flavor] : In(admission, "flavors").items()) {
+    ask.cluster_queue = TextAt(admission, "clusterQueue");
+    for (const auto& [resource, flavor] : At(admission, "flavors").items()) {
       if (flavor.is_string()) ask.flavors["main"][resource] = flavor.get<std::string>();
     }
     ask.reserved = true;
@@ -291,7 +273,7 @@ std::string AdmitWorkloadBody(const Ask& ask, const std::string& cluster_queue,
   if (!checked)
     SetCondition(conditions, ask, "Admitted", true, "Admitted", "The workload is admitted", now);
   for (const char* before : {"Evicted", "Preempted"}) {
-    if (Has(conditions, before))
+    if (IsTrue(conditions, before))
       SetCondition(conditions, ask, before, false, "QuotaReserved", "Quota is reserved again", now);
   }
   return Dump(

@@ -14,6 +14,9 @@
 
 namespace muster::kueue {
 
+// On a Job: the LocalQueue of its namespace that it waits in.
+inline constexpr const char* kQueueLabel = "kueue.x-k8s.io/queue-name";
+
 struct PodSetAsk {
   std::string name = "main";
   int count = 1;

@@ -3,16 +3,17 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "backend/kubernetes/kueue/facts.h"
 #include "base/strings.h"
+#include "kube/json.h"
 #include "kube/object.h"
 
 namespace muster::kubesched {
 
 namespace {
 
-using Json = nlohmann::json;
+using kube::Json;
 
 Identity IdentityOf(const kube::Meta& meta) {
   return {meta.ns, meta.name, meta.uid, meta.resource_version};
@@ -65,7 +66,7 @@ void ReadQueue(const kube::Meta& meta, PodFacts& facts) {
   };
   take(Dialect::kVolcano, meta.Annotation("scheduling.volcano.sh/queue-name"));
   take(Dialect::kKai, meta.Label("kai.scheduler/queue"));
-  if (const std::string* queue = meta.Label("kueue.x-k8s.io/queue-name"))
+  if (const std::string* queue = meta.Label(kueue::kQueueLabel))
     facts.queue = meta.ns + "/" + *queue, facts.queue_of = Dialect::kKueue;
   take(Dialect::kMuster, meta.Label("muster.dev/queue"));
   if (const std::string* name = meta.Label("kueue.x-k8s.io/priority-class"))

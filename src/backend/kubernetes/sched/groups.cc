@@ -3,33 +3,26 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "backend/kubernetes/kueue/facts.h"
 #include "backend/kubernetes/sched/facts.h"
 #include "base/strings.h"
+#include "kube/json.h"
 #include "kube/object.h"
 
 namespace muster::kubesched {
 
 namespace {
 
-using GroupJson = nlohmann::json;
+using kube::CountAt;
+using kube::Json;
+using kube::TextAt;
 
 struct GroupObject {
   GroupFacts facts;
   kube::Meta meta;
-  GroupJson spec;
+  Json spec;
 };
-
-std::string WordAt(const GroupJson& object, const char* pointer) {
-  const GroupJson::json_pointer at(pointer);
-  return object.contains(at) && object[at].is_string() ? object[at].get<std::string>() : "";
-}
-int NumberAt(const GroupJson& object, const char* pointer, int otherwise) {
-  const GroupJson::json_pointer at(pointer);
-  if (!object.contains(at) || !object[at].is_number_integer()) return otherwise;
-  return static_cast<int>(std::clamp<int64_t>(object[at].get<int64_t>(), 0, 1'000'000));
-}
 
 // Everything under `spec` that is not named here is ignored, and said.
 void IgnoreRest(GroupObject& object, std::initializer_list<std::string_view> known) {
@@ -47,18 +40,15 @@ Result<GroupObject> ObjectOf(std::string_view json, Dialect dialect) {
   group.facts.meta = {object.meta.ns, object.meta.name, object.meta.uid,
                       object.meta.resource_version};
   group.facts.dialect = dialect;
-  const GroupJson whole = GroupJson::parse(json, nullptr, false);
-  group.spec = GroupJson::object();
-  if (whole.is_object() && whole.contains("spec") && whole["spec"].is_object())
-    group.spec = whole["spec"];
+  group.spec = kube::ObjectAt(Json::parse(json, nullptr, false), "spec");
   group.meta = std::move(object.meta);
-  group.facts.priority_class = WordAt(group.spec, "/priorityClassName");
+  group.facts.priority_class = TextAt(group.spec, "priorityClassName");
   return group;
 }
 
 // What a label of Kueue on a Job or a JobSet says: its queue, its class, and more that is not done.
 void ReadKueueLabels(const kube::Meta& meta, GroupFacts& facts) {
-  const std::string* queue = meta.Label("kueue.x-k8s.io/queue-name");
+  const std::string* queue = meta.Label(kueue::kQueueLabel);
   if (queue == nullptr || queue->empty()) return;
   facts.queue = meta.ns + "/" + *queue;
   if (const std::string* name = meta.Label("kueue.x-k8s.io/priority-class"))
@@ -70,9 +60,9 @@ void ReadKueueLabels(const kube::Meta& meta, GroupFacts& facts) {
   }
 }
 
-int PodsOfJob(const GroupJson& spec) {
-  const int parallelism = NumberAt(spec, "/parallelism", 1);
-  return std::min(parallelism, NumberAt(spec, "/completions", parallelism));
+int PodsOfJob(const Json& spec) {
+  const int parallelism = CountAt(spec, "parallelism", 1);
+  return std::min(parallelism, CountAt(spec, "completions", parallelism));
 }
 
 }  // namespace
@@ -103,15 +93,12 @@ Result<GroupFacts> DecodeJobSetGroup(std::string_view json) {
   GroupFacts& group = object.facts;
   ReadKueueLabels(object.meta, group);
   if (group.queue.empty()) return group;
-  const GroupJson jobs = object.spec.value("replicatedJobs", GroupJson::array());
   int64_t all = 0;
-  bool in_turn = WordAt(object.spec, "/startupPolicy/startupPolicyOrder") == "InOrder";
-  for (const GroupJson& job : jobs) {
+  bool in_turn = TextAt(object.spec, "startupPolicy", "startupPolicyOrder") == "InOrder";
+  for (const Json& job : kube::ListAt(object.spec, "replicatedJobs")) {
     if (!job.is_object()) continue;
-    in_turn = in_turn || (job.contains("dependsOn") && !job["dependsOn"].empty());
-    const GroupJson::json_pointer at("/template/spec");
-    all += int64_t{NumberAt(job, "/replicas", 1)} *
-           PodsOfJob(job.contains(at) ? job[at] : GroupJson::object());
+    in_turn = in_turn || !kube::At(job, "dependsOn").empty();
+    all += int64_t{CountAt(job, "replicas", 1)} * PodsOfJob(kube::At(job, "template", "spec"));
   }
   group.min = static_cast<int>(std::min<int64_t>(all, 1'000'000));
   if (in_turn)
@@ -126,21 +113,18 @@ Result<GroupFacts> DecodeJobSetGroup(std::string_view json) {
 Result<GroupFacts> DecodeVolcanoGroup(std::string_view json) {
   TRY(GroupObject object, ObjectOf(json, Dialect::kVolcano));
   GroupFacts& group = object.facts;
-  const GroupJson& spec = object.spec;
-  group.min = NumberAt(spec, "/minMember", 1);
-  group.queue = WordAt(spec, "/queue");
-  std::string tier = WordAt(spec, "/networkTopology/highestTierName");
-  if (const int number = NumberAt(spec, "/networkTopology/highestTierAllowed", 0);
+  const Json& spec = object.spec;
+  group.min = CountAt(spec, "minMember", 1);
+  group.queue = TextAt(spec, "queue");
+  std::string tier = TextAt(spec, "networkTopology", "highestTierName");
+  if (const int number = CountAt(kube::At(spec, "networkTopology"), "highestTierAllowed", 0);
       tier.empty() && number > 0)
     tier = fmt::format("tier-{}", number);
-  (WordAt(spec, "/networkTopology/mode") == "soft" ? group.topology.preferred
-                                                   : group.topology.required) = tier;
-  if (const auto roles = spec.find("minTaskMember"); roles != spec.end() && roles->is_object()) {
-    for (const auto& [role, count] : roles->items()) {
-      if (count.is_number_integer())
-        group.role_min[role] =
-            static_cast<int>(std::clamp<int64_t>(count.get<int64_t>(), 0, 1'000'000));
-    }
+  (TextAt(spec, "networkTopology", "mode") == "soft" ? group.topology.preferred
+                                                     : group.topology.required) = tier;
+  const Json& roles = kube::ObjectAt(spec, "minTaskMember");
+  for (const auto& [role, count] : roles.items()) {
+    if (count.is_number_integer()) group.role_min[role] = CountAt(roles, role, 0);
   }
   // minResources: what the pods ask for is counted, pod by pod.
   IgnoreRest(object, {"minMember", "minTaskMember", "minResources", "queue", "priorityClassName",
@@ -150,7 +134,7 @@ Result<GroupFacts> DecodeVolcanoGroup(std::string_view json) {
 
 Result<GroupFacts> DecodeCoschedulingGroup(std::string_view json) {
   TRY(GroupObject object, ObjectOf(json, Dialect::kCoscheduling));
-  object.facts.min = NumberAt(object.spec, "/minMember", 1);
+  object.facts.min = CountAt(object.spec, "minMember", 1);
   // scheduleTimeoutSeconds: how long a half of the gang may hold room. No half ever does.
   IgnoreRest(object, {"minMember", "minResources", "scheduleTimeoutSeconds", "priorityClassName"});
   return object.facts;
@@ -159,11 +143,11 @@ Result<GroupFacts> DecodeCoschedulingGroup(std::string_view json) {
 Result<GroupFacts> DecodeKaiGroup(std::string_view json) {
   TRY(GroupObject object, ObjectOf(json, Dialect::kKai));
   GroupFacts& group = object.facts;
-  group.min = NumberAt(object.spec, "/minMember", 1);
-  group.queue = WordAt(object.spec, "/queue");
-  group.topology.required = WordAt(object.spec, "/topologyConstraint/requiredTopologyLevel");
-  group.topology.preferred = WordAt(object.spec, "/topologyConstraint/preferredTopologyLevel");
-  group.preemptible = WordAt(object.spec, "/preemptibility") != "non-preemptible";
+  group.min = CountAt(object.spec, "minMember", 1);
+  group.queue = TextAt(object.spec, "queue");
+  group.topology.required = TextAt(object.spec, "topologyConstraint", "requiredTopologyLevel");
+  group.topology.preferred = TextAt(object.spec, "topologyConstraint", "preferredTopologyLevel");
+  group.preemptible = TextAt(object.spec, "preemptibility") != "non-preemptible";
   IgnoreRest(object,
              {"minMember", "queue", "priorityClassName", "topologyConstraint", "preemptibility"});
   return group;
@@ -172,14 +156,14 @@ Result<GroupFacts> DecodeKaiGroup(std::string_view json) {
 Result<GroupFacts> DecodeNativeGroup(std::string_view json) {
   TRY(GroupObject object, ObjectOf(json, Dialect::kNative));
   GroupFacts& group = object.facts;
-  group.min = NumberAt(object.spec, "/schedulingPolicy/gang/minCount", 0);
-  group.topology.required = WordAt(object.spec, "/schedulingConstraints/topology/0/key");
-  if (const auto said = object.spec.find("priority");
-      said != object.spec.end() && said->is_number_integer())
+  group.min = CountAt(kube::At(object.spec, "schedulingPolicy", "gang"), "minCount", 0);
+  const Json& levels = kube::ListAt(object.spec, "schedulingConstraints", "topology");
+  if (!levels.empty()) group.topology.required = TextAt(levels.front(), "key");
+  if (const Json& said = kube::At(object.spec, "priority"); said.is_number_integer())
     group.priority =
-        static_cast<int>(std::clamp<int64_t>(said->get<int64_t>(), INT32_MIN, INT32_MAX));
+        static_cast<int>(std::clamp<int64_t>(said.get<int64_t>(), INT32_MIN, INT32_MAX));
   // Gangs leave whole, which is disruptionMode "all".
-  if (object.spec.contains(GroupJson::json_pointer("/disruptionMode/single")))
+  if (kube::ObjectAt(object.spec, "disruptionMode").contains("single"))
     group.ignored.emplace_back("spec.disruptionMode single");
   IgnoreRest(object, {"schedulingPolicy", "schedulingConstraints", "priorityClassName", "priority",
                       "workloadRef", "podGroupTemplateRef", "disruptionMode"});

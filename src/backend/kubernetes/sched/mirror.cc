@@ -219,7 +219,7 @@ QueueWords Mirror::WordsFrom(const Gangs& gangs) const {
 }
 
 // Few and seldom: all of them are read again, by the reader that lint and simulate use.
-void Mirror::Prepare() {
+bool Mirror::Prepare() {
   std::map<std::string, std::string> unreadable;
   for (const auto& one : optional_) {
     // Who cannot read namespaces or classes is told where one of them decides.
@@ -228,7 +228,7 @@ void Mirror::Prepare() {
     if (one->queues && one->forbidden()) unreadable[one->resource.group] = one->why_forbidden();
   }
   core_.SetUnreadableQueues(std::move(unreadable));
-  if (!queues_changed_) return;
+  if (!queues_changed_) return false;
   queues_changed_ = false;
   const std::vector<ManifestFile> files = QueueFiles();
   Gangs gangs = ReadGangs(files);
@@ -237,9 +237,10 @@ void Mirror::Prepare() {
   QueueWords words = WordsFrom(gangs);
   Told told{std::move(gangs.queues), std::move(gangs.flavors), std::move(words)};
   // The status of a queue changes with each job, and making the engine again takes O(cluster).
-  if (told == told_) return;
+  if (told == told_) return true;
   told_ = told;
   core_.SetQueues(std::move(told.queues), std::move(told.flavors), std::move(told.words));
+  return true;
 }
 
 }  // namespace muster::kubesched

@@ -30,8 +30,9 @@ class Mirror {
   void Start();
   // Everything that is served was listed.
   bool synced() const;
-  // Tells the core of queues that changed. Before each Core::Decide.
-  void Prepare();
+  // Tells the core of queues that changed. Before each Core::Decide. True: they were read again,
+  // and queue_notes() with them.
+  bool Prepare();
   // As of the last Prepare.
   const std::vector<FieldsNote>& queue_notes() const { return queue_notes_; }
   // What the scheduler cannot do without (nodes, pods, Jobs) cannot be read.

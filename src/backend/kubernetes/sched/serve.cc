@@ -3,27 +3,20 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/digest.h"
 #include "base/strings.h"
+#include "kube/json.h"
 
 namespace muster::kubesched {
 
 namespace {
 
-using Json = nlohmann::json;
+using kube::Json;
 
 // A binding may not arrive after another leads: leases are renewed for longer than they are used
 // (15 s and 10 s), and this lies between.
 constexpr Duration kWriteWithin = std::chrono::seconds(4);
-
-std::string WholeSecond(TimePoint time) {
-  return FormatTime(std::chrono::floor<std::chrono::seconds>(time));
-}
-std::string Dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 }  // namespace
 
@@ -53,46 +46,25 @@ std::string MessageOf(const SayGang& say) {
 }
 }  // namespace
 
-std::string GangEventBody(const SayGang& say, const std::string& name, const std::string& now) {
-  const kube::Resource about = say.is_pod ? kube::kPods : GroupResource(say.dialect);
-  return Dump({{"metadata", {{"name", name}, {"namespace", say.about.ns}}},
-               {"involvedObject",
-                {{"apiVersion", about.ApiVersion()},
-                 {"kind", about.kind},
-                 {"name", say.about.name},
-                 {"namespace", say.about.ns},
-                 {"uid", say.about.uid}}},
-               {"reason", say.reason},
-               {"message", fmt::format("{}: {}", say.gang, MessageOf(say))},
-               {"type", say.warning ? "Warning" : "Normal"},
-               {"source", {{"component", "muster"}}},
-               {"reportingComponent", "muster.dev/scheduler"},
-               {"firstTimestamp", now},
-               {"lastTimestamp", now},
-               {"count", 1}});
+kube::Saying SayingOf(const SayGang& say) {
+  return {.about = say.is_pod ? kube::kPods : GroupResource(say.dialect),
+          .ns = say.about.ns,
+          .name = say.about.name,
+          .uid = say.about.uid,
+          .reason = say.reason,
+          .message = fmt::format("{}: {}", say.gang, MessageOf(say)),
+          .warning = say.warning};
 }
 
-std::string FieldsEventBody(const FieldsNote& note, const std::string& now) {
-  const std::string ns = note.about.ns.empty() ? "default" : note.about.ns;
-  const std::string message = "not acted on: " + Shorten(note.message, 900);
-  return Dump({{"metadata",
-                {{"name", fmt::format("{}.{}", Shorten(note.about.name, 200),
-                                      Sha256Hex(note.about.uid + message).substr(0, 16))},
-                 {"namespace", ns}}},
-               {"involvedObject",
-                {{"apiVersion", note.resource.ApiVersion()},
-                 {"kind", note.resource.kind},
-                 {"name", note.about.name},
-                 {"namespace", note.about.ns},
-                 {"uid", note.about.uid}}},
-               {"reason", "FieldsNotActedOn"},
-               {"message", message},
-               {"type", "Warning"},
-               {"source", {{"component", "muster"}}},
-               {"reportingComponent", "muster.dev/scheduler"},
-               {"firstTimestamp", now},
-               {"lastTimestamp", now},
-               {"count", 1}});
+kube::Request FieldsEvent(const FieldsNote& note, TimePoint now) {
+  const Identity& about = note.about;
+  kube::Saying saying{.about = note.resource,
+                      .ns = about.ns,
+                      .name = about.name,
+                      .uid = about.uid,
+                      .reason = "FieldsNotActedOn",
+                      .message = "not acted on: " + Shorten(note.message, 900)};
+  return kube::CreateEvent(saying, Sha256Hex(about.uid + saying.message).substr(0, 16), now);
 }
 
 std::string GroupStatusBody(const SayGang& say, const std::string& now) {
@@ -119,7 +91,7 @@ std::string GroupStatusBody(const SayGang& say, const std::string& now) {
   } else {
     return "";
   }
-  return Dump({{"status", status}});
+  return kube::Dump({{"status", status}});
 }
 
 Serve::Serve(kube::Client& client, ServeOptions options, OnNote on_note)
@@ -210,8 +182,7 @@ void Serve::DecideAndWrite() {
   if (decided_ && !mirror_->TakeChanged() && !answered_ && (next < 0 || next > now)) return;
   answered_ = false;
   decided_ = true;
-  mirror_->Prepare();
-  SayQueueNotes();
+  if (mirror_->Prepare()) SayQueueNotes();
   std::vector<Act> acts;
   core_->Decide(now, acts);
   due_.insert(due_.end(), std::make_move_iterator(acts.begin()),
@@ -283,8 +254,8 @@ void Serve::Do(const DeletePod& gone) {
 }
 
 void Serve::Do(const SayGang& say) {
-  const std::string now = WholeSecond(client_.clock().Now());
-  const std::string status = GroupStatusBody(say, now);
+  const TimePoint now = client_.clock().Now();
+  const std::string status = GroupStatusBody(say, kube::WholeSeconds(now));
   ++stats_.said;
   // 404: what it is about is gone.
   const auto said =
@@ -299,18 +270,15 @@ void Serve::Do(const SayGang& say) {
                          "status"),
         said);
   if (!status.empty() && !words) return;
-  const std::string name =
-      fmt::format("{}.{:016x}", Shorten(say.about.name, 200), client_.random().Next());
-  Ask(kube::Create(kube::kEvents, say.about.ns, GangEventBody(say, name, now)), said);
+  Ask(kube::CreateEvent(SayingOf(say), fmt::format("{:016x}", client_.random().Next()), now), said);
 }
 
 void Serve::SayQueueNotes() {
-  const std::string now = WholeSecond(client_.clock().Now());
+  const TimePoint now = client_.clock().Now();
   for (const FieldsNote& note : mirror_->queue_notes()) {
     if (!queue_notes_said_.insert(note.about.uid + note.message).second) continue;
-    const std::string ns = note.about.ns.empty() ? "default" : note.about.ns;
     // 409: it was said before.
-    Ask(kube::Create(kube::kEvents, ns, FieldsEventBody(note, now)), [](const kube::Answer&) {});
+    Ask(FieldsEvent(note, now), [](const kube::Answer&) {});
   }
 }
 

@@ -11,6 +11,7 @@
 #include "backend/kubernetes/kueue/admission.h"
 #include "backend/kubernetes/sched/mirror.h"
 #include "backend/kubernetes/sched/volcano_jobs.h"
+#include "kube/event.h"
 #include "kube/lease.h"
 
 namespace muster::kubesched {
@@ -79,12 +80,12 @@ class Serve {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-// The body of the Event of a gang, and the status patch of its group; empty where the dialect's
-// object has no place for it (then an Event says it). `now` is RFC 3339.
-std::string GangEventBody(const SayGang& say, const std::string& name, const std::string& now);
+// What the Event of a gang says, and the status patch of its group; empty where the dialect's
+// object has no place for it (then the Event says it). `now` is RFC 3339.
+kube::Saying SayingOf(const SayGang& say);
 std::string GroupStatusBody(const SayGang& say, const std::string& now);
-// Its name is made of what it says, so that the same is not said twice.
-std::string FieldsEventBody(const FieldsNote& note, const std::string& now);
+// The Event of fields that are not acted on; the same is not said twice.
+kube::Request FieldsEvent(const FieldsNote& note, TimePoint now);
 // Of the dialect's own objects.
 kube::Resource GroupResource(Dialect dialect);
 

@@ -268,7 +268,7 @@ TEST(GangEvent, UntrustedTextsStayInsideTheirStrings) {
   say.gang = "ml/a\"},{\"x";
   say.reason = "GangWaiting";
   say.message = "\x1b[31m\xff";
-  const std::string body = GangEventBody(say, "e", "2026-01-01T00:00:00Z");
+  const std::string body = kube::CreateEvent(SayingOf(say), "e", {}).body;
   EXPECT_EQ(kube::ValueAt(body, "/involvedObject/name"), "p");
   EXPECT_TRUE(kube::ValueAt(body, "/message")->starts_with("ml/a\"},{\"x: "));
 }

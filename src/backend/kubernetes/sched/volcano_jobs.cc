@@ -130,11 +130,9 @@ void VolcanoJobs::SayNotes(const kube::Object& job, const VolcanoJobPlan& plan,
   const std::string all = fmt::format("{}", fmt::join(plan.notes, "; "));
   if (on_note_) on_note_(Printable(key + ": " + all));
   const kube::Meta& meta = job.meta;
-  const auto now = std::chrono::floor<std::chrono::seconds>(client_.clock().Now());
-  Create(kube::kEvents, meta.ns,
-         FieldsEventBody({kVolcanoJobs, {meta.ns, meta.name, meta.uid, meta.resource_version}, all},
-                         FormatTime(now)),
-         key);
+  Ask(FieldsEvent({kVolcanoJobs, {meta.ns, meta.name, meta.uid, meta.resource_version}, all},
+                  client_.clock().Now()),
+      key);
 }
 
 void VolcanoJobs::MakeObjects(const kube::Object& job, const VolcanoJobPlan& plan,

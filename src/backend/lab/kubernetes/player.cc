@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
+#include "kube/json.h"
 
 namespace muster::lab {
 
@@ -94,8 +95,7 @@ bool Player::ready() const {
 
 void Player::Register(const PlayedNode& node) {
   const std::string name = node.spec().name;
-  const std::string body =
-      node.NodeJson(FormatTime(std::chrono::floor<std::chrono::seconds>(client_.clock().Now())));
+  const std::string body = node.NodeJson(kube::WholeSeconds(client_.clock().Now()));
   const auto done = [this, name](const kube::Answer& answer) {
     if (!answer.ok()) {
       Note(answer.error->ToString());

@@ -4,24 +4,20 @@
 #include <array>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/strings.h"
+#include "kube/json.h"
 
 namespace muster::lab {
 
 namespace {
 
-using Json = nlohmann::json;
+using kube::Json;
+using kube::WholeSeconds;
 
 constexpr const char* kCompletionIndex = "batch.kubernetes.io/job-completion-index";
 constexpr std::array kOwnConditions = {"PodReadyToStartContainers", "Initialized", "Ready",
                                        "ContainersReady"};
-
-// Kubernetes' times have whole seconds.
-std::string WholeSeconds(TimePoint time) {
-  return FormatTime(std::chrono::floor<std::chrono::seconds>(time));
-}
 
 Json ConditionsOf(const kube::Pod& pod, const PodStatus& status) {
   const bool initialized = status.init_done >= pod.init_containers.size();
@@ -141,8 +137,7 @@ std::string PodStatusPatch(const kube::Pod& pod, const PodStatus& status) {
     if (!pod.init_containers.empty()) body["initContainerStatuses"] = InitStatuses(pod, status);
     if (!status.message.empty()) body["message"] = status.message;
   }
-  return Json{{"metadata", {{"uid", pod.meta.uid}}}, {"status", std::move(body)}}.dump(
-      -1, ' ', false, Json::error_handler_t::replace);
+  return kube::Dump({{"metadata", {{"uid", pod.meta.uid}}}, {"status", std::move(body)}});
 }
 
 PodOrders OrdersOf(const kube::Pod& pod) {
