@@ -70,7 +70,7 @@ Result<std::unique_ptr<ServedModel>> ClusterEndpoint::Open(const std::string&) {
   render::Group group;
   group.name = "server";
   group.gpus = target.gpus;
-  group.cpu_milli = options.cpu_milli > 0 ? options.cpu_milli : 1000 + 2000 * int64_t{group.gpus};
+  group.cpu_milli = options.CpuMilliFor(group.gpus);
   group.memory_bytes = options.memory_bytes;
   group.command = target.command;
   request.groups.push_back(std::move(group));
@@ -80,19 +80,15 @@ Result<std::unique_ptr<ServedModel>> ClusterEndpoint::Open(const std::string&) {
   served->model_ = target.model;
 
   const Duration began = client.clock().Monotonic();
-  std::string word = "no scheduler said a word";
+  SchedulerWord scheduler;
   while (true) {
     TRY(const std::optional<kube::Pod> pod, PodOf(client, request));
     const Duration waited = client.clock().Monotonic() - began;
     const bool bound = pod && !pod->node_name.empty();
-    for (const kube::Condition& c : pod ? pod->conditions : std::vector<kube::Condition>{}) {
-      if (c.type == "PodScheduled" && c.status == "False")
-        word = c.message.empty() ? c.reason : c.message;
-    }
+    if (pod) scheduler.Hear(*pod);
     if (!bound && waited >= options.patience)
-      return Fail(Code::kRefused,
-                  fmt::format("the server's pod was not bound in {}: {}",
-                              FormatDuration(options.patience), Shorten(Printable(word), 300)));
+      return Fail(Code::kRefused, fmt::format("the server's pod was not bound in {}: {}",
+                                              FormatDuration(options.patience), scheduler.Text()));
     if (pod && pod->Finished()) {
       const auto log = ReadPodLog(client, request.ns, pod->meta.name);
       const std::string end = log.ok() ? log->text : log.error().ToString();

@@ -3,13 +3,12 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "backend/kubernetes/apply.h"
 #include "backend/kubernetes/working_gang.h"
 #include "base/digest.h"
 #include "base/strings.h"
-#include "kube/core.h"
+#include "kube/json.h"
 #include "kube/known_kinds.h"
 #include "kube/quantity.h"
 #include "kube/stream_reader.h"
@@ -27,30 +26,41 @@ std::vector<kube::Resource> KindsOf(render::Dialect dialect) {
   return kinds;
 }
 
-std::string NameIn(const nlohmann::json& object) {
-  const auto meta = object.find("metadata");
-  if (meta == object.end() || !meta->is_object()) return "";
-  const auto name = meta->find("name");
-  return name != meta->end() && name->is_string() ? name->get<std::string>() : std::string();
+// An object that a proof left.
+struct Left {
+  kube::Resource kind;
+  std::string name;
+};
+
+Result<std::vector<Left>> Labelled(kube::Client& client, const ClusterJobsOptions& options,
+                                   const std::string& selector) {
+  std::vector<Left> found;
+  for (const kube::Resource& kind : KindsOf(options.dialect)) {
+    TRY(const std::string body, client.Ask(kube::List(kind, options.ns, {selector, {}})));
+    TRY_VOID(kube::ReadList(body, [&](std::string_view text) -> Status {
+      const auto object = kube::Json::parse(text, nullptr, false);
+      found.push_back({kind, kube::TextAt(object, "metadata", "name")});
+      return {};
+    }));
+  }
+  return found;
 }
 
-RankResult RankOf(const kube::Pod& pod, const nlohmann::json& json, int rank) {
+std::vector<std::string> NamesOf(const std::vector<Left>& left, const std::string& ns) {
+  std::vector<std::string> names;
+  for (const Left& one : left)
+    names.push_back(fmt::format("{} {}/{}", one.kind.kind, ns, one.name));
+  return names;
+}
+
+RankResult RankOf(const kube::Pod& pod, const kube::Json& json, int rank) {
   RankResult result;
   result.rank = rank;
   result.node = pod.node_name;
   result.result.exit_code = pod.phase == "Succeeded" ? 0 : pod.phase == "Failed" ? 1 : -1;
-  const auto statuses = json.find("status");
-  if (statuses == json.end()) return result;
-  const auto list = statuses->find("containerStatuses");
-  if (list == statuses->end() || !list->is_array()) return result;
-  for (const auto& one : *list) {
-    const nlohmann::json* at = &one;
-    for (const char* key : {"state", "terminated", "exitCode"}) {
-      const auto found = at->is_object() ? at->find(key) : at->end();
-      at = at->is_object() && found != at->end() ? &*found : nullptr;
-      if (at == nullptr) break;
-    }
-    if (at != nullptr && at->is_number_integer()) result.result.exit_code = at->get<int>();
+  for (const kube::Json& one : kube::ListAt(json, "status", "containerStatuses")) {
+    result.result.exit_code = static_cast<int>(
+        kube::IntAt(kube::At(one, "state", "terminated"), "exitCode", result.result.exit_code));
   }
   return result;
 }
@@ -149,55 +159,47 @@ Result<ClusterJobsOptions> OptionsFromPins(const std::map<std::string, std::stri
   return options;
 }
 
-Result<std::vector<std::string>> ClusterJobs::Labelled(const std::string& selector) {
-  std::vector<std::string> found;
-  for (const kube::Resource& kind : KindsOf(options_.dialect)) {
-    TRY(const std::string body, client_.Ask(kube::List(kind, options_.ns, {selector, {}})));
-    TRY_VOID(kube::ReadList(body, [&](std::string_view text) -> Status {
-      const auto json = nlohmann::json::parse(text, nullptr, false);
-      found.push_back(fmt::format("{} {}/{}", kind.kind, options_.ns, NameIn(json)));
-      return {};
-    }));
+void SchedulerWord::Hear(const kube::Pod& pod) {
+  for (const kube::Condition& c : pod.conditions) {
+    if (c.type != "PodScheduled" || c.status != "False") continue;
+    const std::string& said = c.message.empty() ? c.reason : c.message;
+    if (!said.empty()) word_ = said;
   }
-  return found;
 }
 
+std::string SchedulerWord::Text() const { return Shorten(Printable(word_), 300); }
+
 Result<std::vector<std::string>> ClusterJobs::Leftovers(const std::string& gang_name) {
-  return Labelled(
-      fmt::format("app.kubernetes.io/name={},{}=true", ProofName(gang_name), kProofLabel));
+  const std::string selector =
+      fmt::format("app.kubernetes.io/name={},{}=true", ProofName(gang_name), kProofLabel);
+  TRY(const std::vector<Left> left, Labelled(client_, options_, selector));
+  return NamesOf(left, options_.ns);
 }
 
 // What an earlier run left when it was killed: all with the label, whoever's gang it was.
 Status ClusterJobs::Sweep() {
   const std::string selector = fmt::format("{}=true", kProofLabel);
-  TRY(std::vector<std::string> left, Labelled(selector));
+  TRY(std::vector<Left> left, Labelled(client_, options_, selector));
   if (left.empty()) return {};
-  for (const kube::Resource& kind : KindsOf(options_.dialect)) {
-    TRY(const std::string body, client_.Ask(kube::List(kind, options_.ns, {selector, {}})));
-    std::vector<std::string> names;
-    TRY_VOID(kube::ReadList(body, [&](std::string_view text) -> Status {
-      names.push_back(NameIn(nlohmann::json::parse(text, nullptr, false)));
-      return {};
-    }));
-    for (const std::string& name : names) {
-      const kube::Answer answer =
-          client_.Await(kube::Delete(kind, options_.ns, name, {}, {}, "Background"));
-      if (!answer.ok() && answer.status != 404) return Fail(*answer.error);
-    }
+  for (const Left& one : left) {
+    const kube::Answer answer =
+        client_.Await(kube::Delete(one.kind, options_.ns, one.name, {}, {}, "Background"));
+    if (!answer.ok() && answer.status != 404) return Fail(*answer.error);
   }
   const Duration until = client_.clock().Monotonic() + options_.until_gone;
   while (client_.clock().Monotonic() < until) {
-    TRY(left, Labelled(selector));
+    TRY(left, Labelled(client_, options_, selector));
     if (left.empty()) return {};
     client_.clock().SleepFor(options_.every);
   }
-  return Fail(Code::kTimeout, "an earlier proof's objects do not go: " + Join(left, ", "));
+  return Fail(Code::kTimeout,
+              "an earlier proof's objects do not go: " + Join(NamesOf(left, options_.ns), ", "));
 }
 
 Result<GangResult> ClusterJobs::Watch(const std::string& gang, int wanted, Duration timeout) {
   const Duration began = client_.clock().Monotonic();
   const std::string selector = fmt::format("app.kubernetes.io/name={}", gang);
-  std::string word = "no scheduler said a word";
+  SchedulerWord scheduler;
   GangResult result;
   while (true) {
     TRY(const std::string body, client_.Ask(kube::List(kube::kPods, options_.ns, {selector, {}})));
@@ -205,13 +207,10 @@ Result<GangResult> ClusterJobs::Watch(const std::string& gang, int wanted, Durat
     int ended = 0;
     TRY_VOID(kube::ReadList(body, [&](std::string_view text) -> Status {
       TRY(const kube::Pod pod, kube::DecodePod(text));
-      for (const kube::Condition& c : pod.conditions) {
-        if (c.type == "PodScheduled" && c.status == "False")
-          word = c.message.empty() ? c.reason : c.message;
-      }
+      scheduler.Hear(pod);
       if (pod.node_name.empty()) return {};
       const int rank = static_cast<int>(result.ranks.size());
-      result.ranks.push_back(RankOf(pod, nlohmann::json::parse(text, nullptr, false), rank));
+      result.ranks.push_back(RankOf(pod, kube::Json::parse(text, nullptr, false), rank));
       ended += pod.Finished() ? 1 : 0;
       return {};
     }));
@@ -220,9 +219,8 @@ Result<GangResult> ClusterJobs::Watch(const std::string& gang, int wanted, Durat
     result.all_started = bound >= wanted;
     if (ended >= wanted) return result;
     if (bound == 0 && result.took >= options_.patience)
-      return Fail(Code::kRefused,
-                  fmt::format("not one of {} pods was bound in {}: {}", wanted,
-                              FormatDuration(options_.patience), Shorten(Printable(word), 300)));
+      return Fail(Code::kRefused, fmt::format("not one of {} pods was bound in {}: {}", wanted,
+                                              FormatDuration(options_.patience), scheduler.Text()));
     // Some bound and some not is what a gang scheduler exists to prevent: it is not waited for.
     const bool half = bound > 0 && bound < wanted && result.took >= options_.patience;
     if (half || result.took >= timeout) return result;

@@ -11,6 +11,7 @@
 
 #include "backend/jobs.h"
 #include "kube/client.h"
+#include "kube/core.h"
 #include "render/job_request.h"
 
 namespace muster::kubernetes {
@@ -32,6 +33,11 @@ struct ClusterJobsOptions {
   Duration start_within = std::chrono::minutes(10);  // from bound to running: images are pulled
   Duration until_gone = std::chrono::seconds(60);
   Duration every = std::chrono::milliseconds(500);
+
+  // Of a pod with so many GPUs.
+  int64_t CpuMilliFor(int gpus) const {
+    return cpu_milli > 0 ? cpu_milli : 1000 + 2000 * int64_t{gpus};
+  }
 };
 // From the site's pins: gang_dialect, proof_namespace, proof_queue, proof_scheduler, proof_image,
 // gang_patience, proof_start_within, proof_devices ("rdma/ib=8"), proof_networks ("rail-0,rail-1"),
@@ -59,13 +65,22 @@ class ClusterJobs final : public Jobs {
   kube::Client& client() { return client_; }
 
  private:
-  Result<std::vector<std::string>> Labelled(const std::string& selector);
   Result<GangResult> RunWorking(const GangSpec& spec);
   Result<GangResult> Watch(const std::string& gang, int wanted, Duration timeout);
 
   kube::Client& client_;
   const ClusterJobsOptions options_;
   std::mutex mutex_;  // the client is one thread's at a time
+};
+
+// What the scheduler last said of pods that it does not place.
+class SchedulerWord {
+ public:
+  void Hear(const kube::Pod& pod);
+  std::string Text() const;  // on one line
+
+ private:
+  std::string word_ = "no scheduler said a word";
 };
 
 // An object's name for a gang's, which may be anything.

@@ -18,12 +18,31 @@ TEST(OptionsFromPins, TakeTheSitesWords) {
 }
 
 TEST(OptionsFromPins, AWordThatCannotBeMeantNamesItsPin) {
-  for (const auto& [key, value] : std::map<std::string, std::string>{
+  for (const auto& [key, value] : std::vector<std::pair<std::string, std::string>>{
            {"gang_dialect", "sbatch"}, {"gang_dialect", "slurm"}, {"gang_patience", "5"}}) {
     const auto options = OptionsFromPins({{key, value}});
     ASSERT_FALSE(options.ok()) << value;
     EXPECT_NE(options.error().ToString().find(key), std::string::npos);
   }
+}
+
+kube::Pod PodWith(kube::Condition condition) {
+  kube::Pod pod;
+  pod.conditions.push_back(std::move(condition));
+  return pod;
+}
+
+TEST(SchedulerWord, IsWhatWasSaidLastOfAPodThatIsNotPlaced) {
+  SchedulerWord word;
+  EXPECT_EQ(word.Text(), "no scheduler said a word");
+  word.Hear(PodWith({"PodScheduled", "False", "Unschedulable", "0/2 nodes\nare free", {}}));
+  EXPECT_EQ(word.Text(), "0/2 nodes\\nare free");
+  word.Hear(PodWith({"PodScheduled", "False", "SchedulingGated", "", {}}));
+  EXPECT_EQ(word.Text(), "SchedulingGated");
+  word.Hear(PodWith({"PodScheduled", "True", "", "placed", {}}));
+  word.Hear(PodWith({"PodScheduled", "False", "", "", {}}));
+  word.Hear(PodWith({"Ready", "False", "", "not ready", {}}));
+  EXPECT_EQ(word.Text(), "SchedulingGated");
 }
 
 }  // namespace

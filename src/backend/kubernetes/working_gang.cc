@@ -4,19 +4,19 @@
 #include <optional>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "backend/kubernetes/pod_words.h"
 #include "backend/kubernetes/rank_script.h"
 #include "base/strings.h"
 #include "kube/core.h"
+#include "kube/json.h"
 #include "kube/stream_reader.h"
 
 namespace muster::kubernetes {
 
 namespace {
 
-using nlohmann::json;
+using kube::Json;
 
 constexpr int kGraceSeconds = 15;  // for the others, once a rank has failed
 constexpr const char* kCompletionIndex = "batch.kubernetes.io/job-completion-index";
@@ -92,7 +92,7 @@ class Watcher {
     for (Member& member : members_) member.there = false;
     TRY_VOID(kube::ReadList(body, [&](std::string_view text) -> Status {
       TRY(const kube::Pod pod, kube::DecodePod(text));
-      return Seen(pod, json::parse(text, nullptr, false));
+      return Seen(pod, Json::parse(text, nullptr, false));
     }));
     for (Member& member : members_) {
       // Whoever deleted it, its output went with it.
@@ -105,7 +105,7 @@ class Watcher {
     return {};
   }
 
-  Status Seen(const kube::Pod& pod, const json& object) {
+  Status Seen(const kube::Pod& pod, const Json& object) {
     const std::string* index = pod.meta.Annotation(kCompletionIndex);
     const auto place = index == nullptr ? Result<int64_t>(int64_t{-1}) : ParseInt(*index);
     size_t at = place.ok() && *place >= 0 ? static_cast<size_t>(*place) : members_.size();
@@ -129,10 +129,7 @@ class Watcher {
     member.ended = pod.Finished();
     member.run = member.run || HasRun(object) || member.ended;
     member.word = WordOf(object);
-    for (const kube::Condition& c : pod.conditions) {
-      if (c.type == "PodScheduled" && c.status == "False")
-        scheduler_word_ = c.message.empty() ? c.reason : c.message;
-    }
+    scheduler_.Hear(pod);
     if (pod.phase == "Failed" && !HasRun(object)) {
       return Fail(Code::kRefused,
                   fmt::format("pod {} was refused by {}: {}: {}", pod.meta.name,
@@ -182,10 +179,9 @@ class Watcher {
   }
 
   Error NotBound(size_t bound) const {
-    const std::string word = scheduler_word_.empty() ? "no scheduler said a word" : scheduler_word_;
     return Error{Code::kRefused,
                  fmt::format("{} of {} pods were bound in {}: {}", bound, members_.size(),
-                             FormatDuration(options_.patience), Shorten(Printable(word), 300)),
+                             FormatDuration(options_.patience), scheduler_.Text()),
                  {},
                  false};
   }
@@ -257,7 +253,7 @@ class Watcher {
   const GangSpec& spec_;
   const render::JobRequest& request_;
   std::vector<Member> members_;
-  std::string scheduler_word_;
+  SchedulerWord scheduler_;
   bool timed_out_ = false;
   Duration took_{};
 };
@@ -287,7 +283,7 @@ Result<render::JobRequest> WorkingRequest(const ClusterJobsOptions& options, con
   group.name = "rank";
   group.pods = pods;
   group.gpus = spec.ranks_per_node * spec.gpus_per_rank;
-  group.cpu_milli = options.cpu_milli > 0 ? options.cpu_milli : 1000 + 2000 * int64_t{group.gpus};
+  group.cpu_milli = options.CpuMilliFor(group.gpus);
   group.memory_bytes = options.memory_bytes;
   group.command = RankCommand(request.name, pods, spec.ranks_per_node, kGraceSeconds, spec.argv);
   request.groups.push_back(std::move(group));
