@@ -19,16 +19,6 @@ struct LabOfSite {
   std::unique_ptr<FileLock> lock;  // of those who write
 };
 
-// Whoever acts on the lab holds this for the moment of it, as its actuator does.
-Result<std::unique_ptr<FileLock>> LockLab(World& world, const std::string& folder) {
-  constexpr int kTries = 200;
-  for (int n = 1;; ++n) {
-    auto lock = world.files.Lock(folder + "/lab.lock", "muster lab");
-    if (lock.ok() || lock.error().code != Code::kConflict || n == kTries) return lock;
-    world.clock.SleepFor(std::chrono::milliseconds(10));
-  }
-}
-
 Result<LabOfSite> Load(World& world, const std::string& site_file, bool to_write = false) {
   TRY(const LoadedSite site, ReadSiteFile(world.files, site_file));
   if (site.site.kind != SiteKind::kLab)
@@ -36,7 +26,7 @@ Result<LabOfSite> Load(World& world, const std::string& site_file, bool to_write
   LabOfSite lab;
   lab.folder = PathsOf(site_file).folder + "/" + site.site.lab_dir;
   if (to_write) {
-    TRY(lab.lock, LockLab(world, lab.folder));
+    TRY(lab.lock, lab::LockLab(world, lab.folder));
   }
   TRY(lab.state, lab::LoadLab(world.files, lab.folder));
   return lab;
@@ -79,11 +69,10 @@ Result<size_t> LabHeal(World& world, const std::string& site_file, const std::st
     return Fail(Code::kInvalid,
                 fmt::format("there is no fault {}; `muster lab faults` lists them", fault));
   TRY(LabOfSite lab, Load(world, site_file, true));
-  const size_t healed = std::erase_if(lab.state.faults, [&](const lab::Fault& f) {
-    return (fault.empty() || f.kind == fault) && (on.empty() || f.on.id == on);
-  });
+  const auto healed = lab::Heal(lab.state, fault, on);
+  if (!healed.ok()) return size_t{0};  // there is none of these
   TRY_VOID(lab::SaveLab(world.files, lab.state));
-  return healed;
+  return static_cast<size_t>(*healed);
 }
 
 Result<std::vector<LabFaultNow>> LabFaultsNow(World& world, const std::string& site_file) {

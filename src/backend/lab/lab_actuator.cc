@@ -130,16 +130,18 @@ std::vector<std::string> LabActuator::Render(const Action& action) const {
   }
 }
 
-Result<LabActuator::Open> LabActuator::OpenLab() {
+Result<std::unique_ptr<FileLock>> LockLab(World& world, const std::string& folder) {
   for (int n = 1;; ++n) {
-    auto lock = base_.files.Lock(folder_ + "/lab.lock", "muster lab");
-    if (lock.ok()) {
-      TRY(const std::shared_ptr<const LabState> state, Look());
-      return Open{std::move(*lock), *state};
-    }
-    if (lock.error().code != Code::kConflict || n == kLockTries) return Fail(lock.error());
-    base_.clock.SleepFor(kLockWait);
+    auto lock = world.files.Lock(folder + "/lab.lock", "muster lab");
+    if (lock.ok() || lock.error().code != Code::kConflict || n == kLockTries) return lock;
+    world.clock.SleepFor(kLockWait);
   }
+}
+
+Result<LabActuator::Open> LabActuator::OpenLab() {
+  TRY(auto lock, LockLab(base_, folder_));
+  TRY(const std::shared_ptr<const LabState> state, Look());
+  return Open{std::move(lock), *state};
 }
 
 // lab.json is replaced as a whole: a reader sees the old or the new, and needs no lock.

@@ -13,6 +13,9 @@
 
 namespace muster::lab {
 
+// Whoever changes lab.json holds this for the moment of it. kConflict: somebody does for seconds.
+Result<std::unique_ptr<FileLock>> LockLab(World& world, const std::string& folder);
+
 class LabActuator final : public Actuator {
  public:
   // `base` is this machine; borrowed. `folder` is where lab.json is.
