@@ -19,14 +19,24 @@ constexpr const char* kCompletionIndex = "batch.kubernetes.io/job-completion-ind
 constexpr std::array kOwnConditions = {"PodReadyToStartContainers", "Initialized", "Ready",
                                        "ContainersReady"};
 
+// When a condition became what it is: its time goes on only with its status.
+std::string Since(const kube::Pod& pod, std::string_view type, std::string_view status,
+                  TimePoint now) {
+  for (const kube::Condition& before : pod.conditions) {
+    if (before.type == type && before.status == status && before.since)
+      return WholeSeconds(*before.since);
+  }
+  return WholeSeconds(now);
+}
+
 Json ConditionsOf(const kube::Pod& pod, const PodStatus& status) {
   const bool initialized = status.init_done >= pod.init_containers.size();
   const bool running = status.phase == "Running" && status.waiting.empty();
-  const std::string now = WholeSeconds(status.now);
   Json conditions = Json::array();
   const auto add = [&](const char* type, bool is_true) {
+    const char* const is = is_true ? "True" : "False";
     Json condition = {
-        {"type", type}, {"status", is_true ? "True" : "False"}, {"lastTransitionTime", now}};
+        {"type", type}, {"status", is}, {"lastTransitionTime", Since(pod, type, is, status.now)}};
     if (!is_true && status.phase == "Succeeded") condition["reason"] = "PodCompleted";
     if (!is_true && status.phase == "Failed") condition["reason"] = "PodFailed";
     if (!is_true && !status.phase.empty() && !condition.contains("reason"))
@@ -216,7 +226,8 @@ std::map<std::string, std::string> EnvironmentOf(const kube::Pod& pod,
     }
     environment[name] = value;
   }
-  for (const auto& [name, value] : container.env) environment[name] = value;
+  for (const auto& [name, value] : container.env)
+    environment[name] = ExpandVariables(value, environment);
   return environment;
 }
 

@@ -45,13 +45,13 @@ struct PodOrders {
 };
 PodOrders OrdersOf(const kube::Pod& pod);
 
-// "$(NAME)" as a kubelet expands it in command and args; "$$(NAME)" is "$(NAME)", an unknown name
-// stays as it is.
+// "$(NAME)" as a kubelet expands it in command, args and env; "$$(NAME)" is "$(NAME)", an unknown
+// name stays as it is.
 std::string ExpandVariables(std::string_view text,
                             const std::map<std::string, std::string>& environment);
 
-// The environment of one of its containers: literal values, what the downward API gives, and
-// JOB_COMPLETION_INDEX of an indexed Job's pod.
+// The environment of one of its containers: what the downward API gives, JOB_COMPLETION_INDEX of an
+// indexed Job's pod, and literal values, in which "$(NAME)" is a variable that stands before.
 std::map<std::string, std::string> EnvironmentOf(const kube::Pod& pod,
                                                  const kube::Container& container,
                                                  const std::string& ip);
