@@ -1,6 +1,6 @@
 // Small JSON documents of an API server read without surprise: what is absent, or of another type,
-// is nothing; and written as the server takes them. Only for .cc files: it brings nlohmann-json
-// along.
+// is nothing; and written as the server takes them. Only for the .cc files of whoever does that: it
+// brings nlohmann-json along.
 #pragma once
 
 #include <algorithm>
