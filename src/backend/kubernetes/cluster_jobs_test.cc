@@ -35,8 +35,8 @@ kube::Pod PodWith(kube::Condition condition) {
 TEST(SchedulerWord, IsWhatWasSaidLastOfAPodThatIsNotPlaced) {
   SchedulerWord word;
   EXPECT_EQ(word.Text(), "no scheduler said a word");
-  word.Hear(PodWith({"PodScheduled", "False", "Unschedulable", "0/2 nodes\nare free", {}}));
-  EXPECT_EQ(word.Text(), "0/2 nodes\\nare free");
+  word.Hear(PodWith({"PodScheduled", "False", "Unschedulable", "0/2 nodes\x1b are free", {}}));
+  EXPECT_EQ(word.Text(), "0/2 nodes\\x1b are free");
   word.Hear(PodWith({"PodScheduled", "False", "SchedulingGated", "", {}}));
   EXPECT_EQ(word.Text(), "SchedulingGated");
   word.Hear(PodWith({"PodScheduled", "True", "", "placed", {}}));
