@@ -24,16 +24,37 @@ kubesched::CoreOptions CoreFor(const LiveOptions& options) {
 std::string FullName(const LiveGang& gang) {
   return gang.name.substr(0, gang.name.find('@')) + "@" + gang.dialect;
 }
+
+// "ml/train" of "ml/train-5f0c6a2e-...", an RFC 4122 text of 36 characters; empty of other names.
+std::string WithoutUid(const std::string& name) {
+  constexpr size_t kUid = 36;
+  if (name.size() <= kUid + 1 || name[name.size() - kUid - 1] != '-') return "";
+  const std::string uid = name.substr(name.size() - kUid);
+  const bool is_one = uid.find_first_not_of("0123456789abcdef-") == std::string::npos &&
+                      uid[8] == '-' && uid[13] == '-' && uid[18] == '-' && uid[23] == '-';
+  return is_one ? name.substr(0, name.size() - kUid - 1) : "";
+}
+
+// Of one that the engine does not know.
+SchedWhy Unasked(const LiveGang& gang, const std::string& state, const std::string& otherwise) {
+  SchedWhy why;
+  why.state = state;
+  why.ignored = gang.ignored;
+  const std::string& said = gang.why.empty() ? otherwise : gang.why;
+  if (!said.empty()) why.because.push_back({"PODS", said});
+  return why;
+}
 }  // namespace
 
 struct LiveCluster::State {
-  State(const World& world, const kube::ClusterConfig& config, const LiveOptions& options)
-      : connection(world, config),
+  State(kube::Client& through, const LiveOptions& options)
+      : client(through),
         core(CoreFor(options)),
-        mirror(connection.client(), core, [this](const std::string& note) { last_note = note; }) {}
+        mirror(client, core, [this](const std::string& note) { last_note = note; }) {}
   std::string last_note;
-  std::vector<kubesched::Act> acts;  // what a scheduler would write now
-  kube::Connection connection;
+  std::vector<kubesched::Act> acts;              // what a scheduler would write now
+  std::unique_ptr<kube::Connection> connection;  // where it is our own
+  kube::Client& client;
   kubesched::Core core;
   kubesched::Mirror mirror;
 };
@@ -45,17 +66,25 @@ Result<std::unique_ptr<LiveCluster>> LiveCluster::Load(const World& world,
                                                        const LiveOptions& options) {
   TRY(const kube::ClusterConfig config, kube::FindCluster(world.files, kube::ClusterEnvironment(),
                                                           options.kubeconfig, options.context));
-  auto state = std::make_unique<State>(world, config, options);
+  auto connection = std::make_unique<kube::Connection>(world, config);
+  TRY(auto live, Load(connection->client(), options));
+  live->state_->connection = std::move(connection);
+  return live;
+}
+
+Result<std::unique_ptr<LiveCluster>> LiveCluster::Load(kube::Client& client,
+                                                       const LiveOptions& options) {
+  auto state = std::make_unique<State>(client, options);
   // Who cannot be reached is not listed for a minute.
   kube::Request first = kube::List(kube::kNodes, "", {}, 1);
   first.timeout = first.patience = kAnswerWithin;
-  TRY_VOID(state->connection.client().Ask(first));
+  TRY_VOID(client.Ask(first));
   state->mirror.Start();
-  const Duration until = world.clock.Monotonic() + kLoadWithin;
+  const Duration until = client.clock().Monotonic() + kLoadWithin;
   while (!state->mirror.synced()) {
-    state->connection.client().Poll(std::chrono::milliseconds(500));
+    client.Poll(std::chrono::milliseconds(500));
     if (state->mirror.fatal()) return Fail(*state->mirror.fatal());
-    if (world.clock.Monotonic() > until)
+    if (client.clock().Monotonic() > until)
       return Fail(Code::kTimeout, "the cluster's objects were not read within a minute" +
                                       (state->last_note.empty() ? "" : ": " + state->last_note));
   }
@@ -159,10 +188,10 @@ Result<SchedWhy> LiveCluster::Why(const std::string& job) {
       found.push_back(std::move(gang));
   }
   if (found.empty()) {
-    // A controller's group bears its job's name and more: Volcano's is JOB-UID.
+    // Volcano's controller names a job's group JOB-UID.
     for (LiveGang& gang : Gangs()) {
-      if (gang.name.starts_with(job + "-") || gang.name.find("/" + job + "-") != std::string::npos)
-        found.push_back(std::move(gang));
+      const std::string job_name = WithoutUid(gang.name.substr(0, gang.name.find('@')));
+      if (job_name == job || job_name.ends_with("/" + job)) found.push_back(std::move(gang));
     }
   }
   if (found.empty())
@@ -176,15 +205,11 @@ Result<SchedWhy> LiveCluster::Why(const std::string& job) {
                                             found.size(), Printable(job), Printable(names)));
   }
   const LiveGang& gang = found[0];
-  if (gang.state == "gathering") {
-    SchedWhy why;
-    why.state = "pending";
-    why.because.push_back({"PODS", gang.why.empty() ? "its pods are not there yet" : gang.why});
-    why.ignored = gang.ignored;
-    return why;
-  }
-  TRY(SchedWhy why, AskWhyOf(state_->core.engine(), gang.name));
-  why.ignored = gang.ignored;
+  if (gang.state == "gathering") return Unasked(gang, "pending", "its pods are not there yet");
+  auto why = AskWhyOf(state_->core.engine(), gang.name);
+  // One that runs where the engine has no room for it is not in the engine.
+  if (!why.ok() && why.error().code == Code::kNotFound) return Unasked(gang, gang.state, "");
+  if (why.ok()) why->ignored = gang.ignored;
   return why;
 }
 

@@ -12,6 +12,10 @@
 #include "base/result.h"
 #include "world/world.h"
 
+namespace muster::kube {
+class Client;
+}
+
 namespace muster {
 
 struct LiveOptions {
@@ -51,12 +55,17 @@ class LiveCluster {
  public:
   // Lists everything; at most a minute. kPermission, kUnavailable, ... with what to do.
   static Result<std::unique_ptr<LiveCluster>> Load(const World& world, const LiveOptions& options);
+  // Through a client that is there; borrowed.
+  static Result<std::unique_ptr<LiveCluster>> Load(kube::Client& client,
+                                                   const LiveOptions& options);
   ~LiveCluster();
 
   std::vector<LiveGang> Gangs() const;
   std::vector<LiveNode> Nodes() const;
   std::vector<LiveQueue> Queues() const;
-  // `job` is namespace/name, or a name that only one namespace has. kNotFound otherwise.
+  // `job` is namespace/name, or a name that only one namespace has; where groups of several kinds
+  // share it, with its kind: "ml/ddp@volcano". kNotFound, or kInvalid with the names that it may
+  // mean.
   Result<SchedWhy> Why(const std::string& job);
   // What would become of the gangs on the node if it were emptied now, on a copy.
   Result<LiveDrain> Drain(const std::string& node) const;

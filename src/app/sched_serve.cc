@@ -1,6 +1,7 @@
 #include "app/sched_serve.h"
 
 #include <filesystem>
+#include <memory>
 
 #include <fmt/format.h>
 
@@ -31,22 +32,23 @@ std::string ProcessWords(World& world, const std::string& pid) {
   return fmt::format("{},{}", stat->substr(0, stat->find(' ')), rest[kStartTime]);
 }
 
-std::string IdentityOf(World& world) {
+}  // namespace
+
+std::string SchedulerIdentity(World& world) {
   const std::string host(Trim(world.files.Read("/proc/sys/kernel/hostname", 300).value_or("?")));
   return fmt::format("{}/{}/{}/{:x}", host, MachineWords(world), ProcessWords(world, "self"),
                      world.random.Next());
 }
 
-// True only for a process of this machine, of this boot and of our own pid namespace, that is gone.
-bool HasEnded(World& world, const std::string& holder) {
+bool HolderHasEnded(World& world, const std::string& holder) {
   const auto parts = Split(holder, '/');
   if (parts.size() != 4 || parts[1] != MachineWords(world)) return false;
   const std::string process(parts[2]);
   const std::string pid = process.substr(0, process.find(','));
-  return !pid.empty() && ProcessWords(world, pid) != process;
+  // Where /proc hides the processes of others (hidepid), one that cannot be seen may well run.
+  if (pid.empty() || ProcessWords(world, "1").empty()) return false;
+  return ProcessWords(world, pid) != process;
 }
-
-}  // namespace
 
 Result<SchedServed> ServeSchedule(World& world, const SchedServeOptions& options,
                                   const std::function<bool()>& stop,
@@ -54,7 +56,14 @@ Result<SchedServed> ServeSchedule(World& world, const SchedServeOptions& options
   TRY(const kube::ClusterConfig config, kube::FindCluster(world.files, kube::ClusterEnvironment(),
                                                           options.kubeconfig, options.context));
   kube::Connection connection(world, config);
-  kube::Client& client = connection.client();
+  note(fmt::format("serving {}", config.server));
+  return ServeSchedule(world, connection.client(), options, stop, note);
+}
+
+Result<SchedServed> ServeSchedule(World& world, kube::Client& client,
+                                  const SchedServeOptions& options,
+                                  const std::function<bool()>& stop,
+                                  const std::function<void(const std::string&)>& note) {
   kubesched::ServeOptions serve_options;
   serve_options.core.schedulers = {options.schedulers.begin(), options.schedulers.end()};
   if (!options.levels.empty()) serve_options.core.levels = options.levels;
@@ -62,17 +71,16 @@ Result<SchedServed> ServeSchedule(World& world, const SchedServeOptions& options
   serve_options.volcano_jobs = options.volcano_jobs;
   serve_options.lease.ns = options.lease_namespace;
   serve_options.lease.name = options.lease_name;
-  serve_options.lease.identity = IdentityOf(world);
+  serve_options.lease.identity = SchedulerIdentity(world);
   serve_options.lease.has_ended = [&world](const std::string& holder) {
-    return HasEnded(world, holder);
+    return HolderHasEnded(world, holder);
   };
   kubesched::Serve serve(client, serve_options, note);
-  note(fmt::format("serving {} as {}", config.server, serve_options.lease.identity));
+  note("serving as " + serve_options.lease.identity);
   serve.Start();
-  while (!stop() && !(options.once && serve.idle())) {
+  while (!stop() && !serve.fatal() && !(options.once && serve.idle()))
     serve.Turn(std::chrono::milliseconds(500));
-    if (serve.fatal()) return Fail(*serve.fatal());
-  }
+  const std::optional<Error> fatal = serve.fatal();
   SchedServed served;
   const auto& stats = serve.stats();
   served.bound = stats.bound, served.conflicts = stats.conflicts, served.failed = stats.failed;
@@ -86,10 +94,12 @@ Result<SchedServed> ServeSchedule(World& world, const SchedServeOptions& options
   if (const kueue::Admission* kueue = serve.kueue()) {
     served.admitted = kueue->stats().admitted, served.preempted = kueue->stats().evicted;
   }
-  bool released = false;
-  const Duration until = world.clock.Monotonic() + std::chrono::seconds(5);
-  serve.Stop([&] { released = true; });
-  while (!released && world.clock.Monotonic() < until) client.Poll(std::chrono::milliseconds(100));
+  const auto released = std::make_shared<bool>(false);  // its answer may come after us
+  const Duration until = client.clock().Monotonic() + std::chrono::seconds(5);
+  serve.Stop([released] { *released = true; });
+  while (!*released && client.clock().Monotonic() < until)
+    client.Poll(std::chrono::milliseconds(100));
+  if (fatal) return Fail(*fatal);
   return served;
 }
 

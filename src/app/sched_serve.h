@@ -8,6 +8,10 @@
 #include "base/result.h"
 #include "world/world.h"
 
+namespace muster::kube {
+class Client;
+}
+
 namespace muster {
 
 struct SchedServeOptions {
@@ -31,5 +35,17 @@ struct SchedServed {
 Result<SchedServed> ServeSchedule(World& world, const SchedServeOptions& options,
                                   const std::function<bool()>& stop,
                                   const std::function<void(const std::string&)>& note);
+// Through a client that is there; borrowed. However it ends, the lease is given back.
+Result<SchedServed> ServeSchedule(World& world, kube::Client& client,
+                                  const SchedServeOptions& options,
+                                  const std::function<bool()>& stop,
+                                  const std::function<void(const std::string&)>& note);
+
+// Who a scheduler of this process is, as the holder of a lease: host, machine with its boot and pid
+// namespace, process with its start, and a random word.
+std::string SchedulerIdentity(World& world);
+// True only for a holder that is a process of this machine, of this boot and of our own pid
+// namespace, and that is gone. False for whoever cannot be seen from here.
+bool HolderHasEnded(World& world, const std::string& holder);
 
 }  // namespace muster

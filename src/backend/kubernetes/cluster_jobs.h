@@ -77,7 +77,7 @@ class ClusterJobs final : public Jobs {
 class SchedulerWord {
  public:
   void Hear(const kube::Pod& pod);
-  std::string Text() const;  // on one line
+  std::string Text() const;  // at most 300 bytes, printable
 
  private:
   std::string word_ = "no scheduler said a word";
