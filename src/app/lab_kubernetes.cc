@@ -57,12 +57,28 @@ Result<std::string> KeptToken(World& world, const std::string& path) {
   return token;
 }
 
-Status RunOpenssl(World& world, std::vector<std::string> argv) {
+Status Run(World& world, std::vector<std::string> argv) {
   Command command;
   command.argv = std::move(argv);
   TRY(const CommandResult ran, world.processes.Run(command));
-  if (ran.exit_code != 0) return Fail(Code::kInternal, "openssl: " + Printable(ran.err));
+  if (ran.exit_code != 0)
+    return Fail(Code::kInternal, command.argv.front() + ": " + Printable(ran.err));
   return {};
+}
+
+// The mark is the first thing in a folder of ours: from there on, whoever is killed is followed.
+Status MarkFolder(World& world, const std::string& folder) {
+  const std::string mark = folder + "/" + kMarker;
+  if (world.files.Stat(mark).ok()) return {};
+  const auto inside = world.files.List(folder);
+  // Its beginning may lie there, of one that was killed while it wrote it.
+  const bool foreign =
+      inside.ok() && std::any_of(inside->begin(), inside->end(),
+                                 [](const auto& e) { return !StartsWith(e.name, kMarker); });
+  if (foreign)
+    return Fail(Code::kInvalid, folder + " is there and is no lab of ours: name another --dir");
+  TRY_VOID(world.files.MakeFolders(folder));
+  return world.files.WriteAtomic(mark, "made by muster lab kubernetes up\n");
 }
 
 // Keys, tokens, kubeconfigs and ports: made once, then kept, so that a restart finds its clients.
@@ -71,10 +87,7 @@ Status MakeFolder(World& world, lab::ControlPlaneSpec& spec) {
   for (const char* sub : {"/pki", "/log", "/pid", "/pods"})
     TRY_VOID(world.files.MakeFolders(s + sub));
   // Tokens of an administrator lie in there.
-  Command close;
-  close.argv = {"chmod", "700", s, s + "/pki"};
-  TRY_VOID(world.processes.Run(close));
-  TRY_VOID(world.files.WriteAtomic(s + "/" + kMarker, "made by muster lab kubernetes up\n"));
+  TRY_VOID(Run(world, {"chmod", "700", s, s + "/pki"}));
   if (auto ports = world.files.Read(s + "/ports"); ports.ok()) {
     const auto words = SplitBlank(*ports);
     if (words.size() == 2) {
@@ -91,8 +104,8 @@ Status MakeFolder(World& world, lab::ControlPlaneSpec& spec) {
         world.files.WriteAtomic(s + "/ports", fmt::format("{} {}\n", spec.port, spec.etcd_port)));
   }
   if (!world.files.Stat(s + "/pki/sa.pub").ok()) {
-    TRY_VOID(RunOpenssl(world, {"openssl", "genrsa", "-out", s + "/pki/sa.key", "2048"}));
-    TRY_VOID(RunOpenssl(
+    TRY_VOID(Run(world, {"openssl", "genrsa", "-out", s + "/pki/sa.key", "2048"}));
+    TRY_VOID(Run(
         world, {"openssl", "rsa", "-in", s + "/pki/sa.key", "-pubout", "-out", s + "/pki/sa.pub"}));
   }
   TRY(const std::string admin, KeptToken(world, s + "/pki/admin.token"));
@@ -168,11 +181,7 @@ Result<LabKubernetes> LabKubernetesUp(World& world, const LabKubernetesOptions& 
   for (const lab::PlayedNodeSpec& node : lab::NodesOf({1, options.gpus, options.topology_policy}))
     TRY_VOID(lab::PlayedNode::Make(node));
   TRY_VOID(NeedBinaries(world, spec.binaries));
-  const auto inside = world.files.List(spec.folder);
-  if (inside.ok() && !inside->empty() && !world.files.Stat(spec.folder + "/" + kMarker).ok())
-    return Fail(Code::kInvalid,
-                spec.folder + " is there and is no lab of ours: name another --dir");
-  TRY_VOID(world.files.MakeFolders(spec.folder));
+  TRY_VOID(MarkFolder(world, spec.folder));
   TRY(const auto lock, world.files.Lock(spec.folder + "/lock", "muster lab kubernetes up"));
   TRY_VOID(MakeFolder(world, spec));
   TRY_VOID(world.files.WriteAtomic(spec.folder + "/nodes", lab::FormatKubeletsSpec(kubelets)));
