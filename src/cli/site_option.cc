@@ -1,10 +1,20 @@
 #include "cli/site_option.h"
 
+#include "cli/output.h"
+
 namespace muster::cli {
 
 void SiteOption::AddTo(Args& args) {
   args.Option("-s,--site", file, "FILE",
               "Site file (default: $MUSTER_SITE, ./site.yaml, ./muster-lab/site.yaml)");
+}
+
+std::optional<ExitCode> SiteOption::Begin(const Invocation& invocation, Args& args) {
+  if (auto stop = cli::Begin(invocation, args)) return stop;
+  const auto found = File(invocation.context);
+  if (!found.ok()) return Complain(invocation.context, found.error());
+  file = *found;
+  return std::nullopt;
 }
 
 Result<std::string> SiteOption::File(const Context& context) const {

@@ -88,11 +88,9 @@ ExitCode AlertsList(const Invocation& invocation) {
   site_option.AddTo(args);
   output.AddTo(args);
   args.Example("muster alerts list --all");
-  if (auto stop = Begin(invocation, args)) return *stop;
+  if (auto stop = site_option.Begin(invocation, args)) return *stop;
   Context& context = invocation.context;
-  const auto file = site_option.File(context);
-  if (!file.ok()) return Complain(context, file.error());
-  const auto book = ReadAlertBook(context.world.files, PathsOf(*file));
+  const auto book = ReadAlertBook(context.world.files, PathsOf(site_option.file));
   if (!book.ok()) return Complain(context, book.error());
   Document doc;
   doc.kind = "Alerts";
@@ -139,11 +137,9 @@ ExitCode AlertsApprove(const Invocation& invocation) {
   site_option.AddTo(args);
   output.AddTo(args);
   args.Example("muster alerts approve a-7 --by 'A. Person'");
-  if (auto stop = Begin(invocation, args)) return *stop;
+  if (auto stop = site_option.Begin(invocation, args)) return *stop;
   Context& context = invocation.context;
-  const auto file = site_option.File(context);
-  if (!file.ok()) return Complain(context, file.error());
-  const Status put = ApproveAlert(context.world, PathsOf(*file), id, by, plan);
+  const Status put = ApproveAlert(context.world, PathsOf(site_option.file), id, by, plan);
   if (!put.ok()) return Complain(context, put.error());
   Document doc;
   doc.kind = "AlertApproval";

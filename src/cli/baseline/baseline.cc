@@ -44,11 +44,9 @@ ExitCode BaselineSet(const Invocation& invocation) {
   args.Option("--run", run_name, "RUN", "Which run (default: the newest)");
   args.Option("--name", name, "NAME", "Name of the baseline");
   output.AddTo(args);
-  if (auto stop = Begin(invocation, args)) return *stop;
+  if (auto stop = site_option.Begin(invocation, args)) return *stop;
   Context& context = invocation.context;
-  const auto file = site_option.File(context);
-  if (!file.ok()) return Complain(context, file.error());
-  const SitePaths paths = PathsOf(*file);
+  const SitePaths paths = PathsOf(site_option.file);
   const auto run = RunOf(context, paths, run_name);
   if (!run.ok()) return Complain(context, run.error());
   const auto baseline = BaselineFromRun(*run, name);
@@ -87,11 +85,9 @@ ExitCode BaselineDiff(const Invocation& invocation) {
   args.Option("--tolerance", tolerance_percent, "PERCENT",
               "Change that is called noise (default 5)");
   output.AddTo(args);
-  if (auto stop = Begin(invocation, args)) return *stop;
+  if (auto stop = site_option.Begin(invocation, args)) return *stop;
   Context& context = invocation.context;
-  const auto file = site_option.File(context);
-  if (!file.ok()) return Complain(context, file.error());
-  const SitePaths paths = PathsOf(*file);
+  const SitePaths paths = PathsOf(site_option.file);
   const auto run = RunOf(context, paths, run_name);
   if (!run.ok()) return Complain(context, run.error());
   const auto baselines = ListBaselines(context.world.files, paths);
@@ -159,11 +155,9 @@ ExitCode BaselineList(const Invocation& invocation) {
   Args args("baseline list", "The recorded baselines of a site");
   site_option.AddTo(args);
   output.AddTo(args);
-  if (auto stop = Begin(invocation, args)) return *stop;
+  if (auto stop = site_option.Begin(invocation, args)) return *stop;
   Context& context = invocation.context;
-  const auto file = site_option.File(context);
-  if (!file.ok()) return Complain(context, file.error());
-  const auto baselines = ListBaselines(context.world.files, PathsOf(*file));
+  const auto baselines = ListBaselines(context.world.files, PathsOf(site_option.file));
   if (!baselines.ok()) return Complain(context, baselines.error());
   Document doc;
   doc.kind = "BaselineList";

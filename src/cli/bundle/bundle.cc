@@ -20,11 +20,9 @@ ExitCode Bundle(const Invocation& invocation) {
   args.Option("--run", run, "RUN", "Which run (default: the newest)");
   args.Option("--out", out, "FILE", "The archive (default: muster-RUN.tar)");
   output.AddTo(args);
-  if (auto stop = Begin(invocation, args)) return *stop;
+  if (auto stop = site_option.Begin(invocation, args)) return *stop;
   Context& context = invocation.context;
-  const auto file = site_option.File(context);
-  if (!file.ok()) return Complain(context, file.error());
-  const SitePaths paths = PathsOf(*file);
+  const SitePaths paths = PathsOf(site_option.file);
   if (run.empty()) {
     const auto runs = ListRuns(context.world.files, paths);
     if (!runs.ok()) return Complain(context, runs.error());

@@ -64,18 +64,16 @@ ExitCode LabInjectFault(const Invocation& invocation) {
   site_option.AddTo(args);
   output.AddTo(args);
   args.Example("muster lab inject xid_79 --on node001/gpu3 --site muster-lab/site.yaml");
-  if (auto stop = Begin(invocation, args)) return *stop;
+  if (auto stop = site_option.Begin(invocation, args)) return *stop;
   Context& context = invocation.context;
-  const auto file = site_option.File(context);
-  if (!file.ok()) return Complain(context, file.error());
-  const auto subject = LabInject(context.world, *file, fault, on);
+  const auto subject = LabInject(context.world, site_option.file, fault, on);
   if (!subject.ok()) return Complain(context, subject.error());
   Document doc;
   doc.kind = "LabFault";
   *doc.json = {{"fault", fault}, {"on", {{"kind", ToString(subject->kind)}, {"id", subject->id}}}};
   doc.table = fmt::format(
       "{} on {}\nnext: muster bringup run --site {}    undo: muster lab heal --site {}\n", fault,
-      subject->ToString(), *file, *file);
+      subject->ToString(), site_option.file, site_option.file);
   doc.cases = {{"lab", fault, Level::kPass, ""}};
   Emit(context, output, doc);
   return ExitCode::kDone;
@@ -90,11 +88,9 @@ ExitCode LabHealFaults(const Invocation& invocation) {
   args.Option("--on", on, "SUBJECT", "Only there");
   site_option.AddTo(args);
   output.AddTo(args);
-  if (auto stop = Begin(invocation, args)) return *stop;
+  if (auto stop = site_option.Begin(invocation, args)) return *stop;
   Context& context = invocation.context;
-  const auto file = site_option.File(context);
-  if (!file.ok()) return Complain(context, file.error());
-  const auto healed = LabHeal(context.world, *file, fault, on);
+  const auto healed = LabHeal(context.world, site_option.file, fault, on);
   if (!healed.ok()) return Complain(context, healed.error());
   Document doc;
   doc.kind = "LabHealed";
@@ -160,11 +156,9 @@ ExitCode LabExecCommand(const Invocation& invocation) {
   args.Positional("HOST", host, "A node of the lab, or fabric");
   args.Rest("COMMAND", argv, "The command and its arguments, after --", true);
   site_option.AddTo(args);
-  if (auto stop = Begin(invocation, args)) return *stop;
+  if (auto stop = site_option.Begin(invocation, args)) return *stop;
   Context& context = invocation.context;
-  const auto file = site_option.File(context);
-  if (!file.ok()) return Complain(context, file.error());
-  const auto result = LabExec(context.world, *file, host, argv, context.self_binary);
+  const auto result = LabExec(context.world, site_option.file, host, argv, context.self_binary);
   if (!result.ok()) return Complain(context, result.error());
   context.out << result->out;
   context.err << result->err;

@@ -33,10 +33,8 @@ ExitCode LabPlayJob(const Invocation& invocation) {
   site_option.AddTo(args);
   output.AddTo(args);
   args.Example("muster lab job train-7 --on node000 --checkpoint-every 20s");
-  if (auto stop = Begin(invocation, args)) return *stop;
+  if (auto stop = site_option.Begin(invocation, args)) return *stop;
   Context& context = invocation.context;
-  const auto file = site_option.File(context);
-  if (!file.ok()) return Complain(context, file.error());
   for (const auto& [text, into, option] :
        {std::tuple(&every, &job.checkpoint_every, "--checkpoint-every"),
         std::tuple(&since, &job.since, "--since")}) {
@@ -46,10 +44,10 @@ ExitCode LabPlayJob(const Invocation& invocation) {
     *into = *span;
   }
   if (!job.id.empty()) {
-    if (const Status put = LabStartJob(context.world, *file, job); !put.has_value())
+    if (const Status put = LabStartJob(context.world, site_option.file, job); !put.has_value())
       return Complain(context, put.error());
   }
-  const auto jobs = LabJobsNow(context.world, *file);
+  const auto jobs = LabJobsNow(context.world, site_option.file);
   if (!jobs.ok()) return Complain(context, jobs.error());
   Document doc;
   doc.kind = "LabJobs";
@@ -92,11 +90,10 @@ ExitCode LabSpoilAct(const Invocation& invocation) {
   site_option.AddTo(args);
   output.AddTo(args);
   args.Example("muster lab spoil node000 gpu_reset lie");
-  if (auto stop = Begin(invocation, args)) return *stop;
+  if (auto stop = site_option.Begin(invocation, args)) return *stop;
   Context& context = invocation.context;
-  const auto file = site_option.File(context);
-  if (!file.ok()) return Complain(context, file.error());
-  const Status spoiled = LabSpoil(context.world, *file, node, act, how == "none" ? "" : how);
+  const Status spoiled =
+      LabSpoil(context.world, site_option.file, node, act, how == "none" ? "" : how);
   if (!spoiled.has_value()) return Complain(context, spoiled.error());
   Document doc;
   doc.kind = "LabSpoiled";

@@ -52,11 +52,9 @@ ExitCode PrintNcclProfile(const Invocation& invocation) {
               "Form of the output; env is NAME=value lines, short the same without comments");
   args.Example("muster nccl-profile --site site.yaml -o env");
   args.Example("muster nccl-profile --site site.yaml --profile debug");
-  if (auto stop = Begin(invocation, args)) return *stop;
+  if (auto stop = site_option.Begin(invocation, args)) return *stop;
   Context& context = invocation.context;
-  const auto file = site_option.File(context);
-  if (!file.ok()) return Complain(context, file.error());
-  const auto loaded = ReadSiteFile(context.world.files, *file);
+  const auto loaded = ReadSiteFile(context.world.files, site_option.file);
   if (!loaded.ok()) return Complain(context, loaded.error());
   const auto made = MakeNcclProfile(loaded->site, profile, node);
   if (!made.ok()) {

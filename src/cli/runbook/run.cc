@@ -214,18 +214,16 @@ ExitCode RunbookStatus(const Invocation& invocation) {
   Args args("runbook status", "The runs of this site, or where one stands");
   a.AddTo(args, false);
   args.Example("muster runbook status");
-  if (auto stop = Begin(invocation, args)) return *stop;
+  if (auto stop = a.site.Begin(invocation, args)) return *stop;
   Context& context = invocation.context;
-  const auto file = a.site.File(context);
-  if (!file.ok()) return Complain(context, file.error());
   if (!a.run.empty()) {
-    const auto view = ViewRun(context.world.files, PathsOf(*file), a.run);
+    const auto view = ViewRun(context.world.files, PathsOf(a.site.file), a.run);
     if (!view.ok()) return Complain(context, view.error());
     Emit(context, a.output,
          RunDocument(context, view->run, view->plan, view->stored.state, view->stored.entries, ""));
     return static_cast<ExitCode>(engine::ExitCodeOf(view->stored.state));
   }
-  const auto views = ViewRuns(context.world.files, PathsOf(*file));
+  const auto views = ViewRuns(context.world.files, PathsOf(a.site.file));
   if (!views.ok()) return Complain(context, views.error());
   Document doc;
   doc.kind = "RunbookRuns";
@@ -259,11 +257,9 @@ ExitCode RunbookJournal(const Invocation& invocation) {
   Args args("runbook journal", "What a run wrote down, record by record");
   a.AddTo(args, false);
   args.Example("muster runbook journal");
-  if (auto stop = Begin(invocation, args)) return *stop;
+  if (auto stop = a.site.Begin(invocation, args)) return *stop;
   Context& context = invocation.context;
-  const auto file = a.site.File(context);
-  if (!file.ok()) return Complain(context, file.error());
-  const auto view = ViewRun(context.world.files, PathsOf(*file), a.run);
+  const auto view = ViewRun(context.world.files, PathsOf(a.site.file), a.run);
   if (!view.ok()) return Complain(context, view.error());
   Document doc;
   doc.kind = "RunbookJournal";
