@@ -57,7 +57,7 @@ Result<std::string> KeptToken(World& world, const std::string& path) {
   return token;
 }
 
-Status Run(World& world, std::vector<std::string> argv) {
+Status RunTool(World& world, std::vector<std::string> argv) {
   Command command;
   command.argv = std::move(argv);
   TRY(const CommandResult ran, world.processes.Run(command));
@@ -87,7 +87,7 @@ Status MakeFolder(World& world, lab::ControlPlaneSpec& spec) {
   for (const char* sub : {"/pki", "/log", "/pid", "/pods"})
     TRY_VOID(world.files.MakeFolders(s + sub));
   // Tokens of an administrator lie in there.
-  TRY_VOID(Run(world, {"chmod", "700", s, s + "/pki"}));
+  TRY_VOID(RunTool(world, {"chmod", "700", s, s + "/pki"}));
   if (auto ports = world.files.Read(s + "/ports"); ports.ok()) {
     const auto words = SplitBlank(*ports);
     if (words.size() == 2) {
@@ -104,8 +104,8 @@ Status MakeFolder(World& world, lab::ControlPlaneSpec& spec) {
         world.files.WriteAtomic(s + "/ports", fmt::format("{} {}\n", spec.port, spec.etcd_port)));
   }
   if (!world.files.Stat(s + "/pki/sa.pub").ok()) {
-    TRY_VOID(Run(world, {"openssl", "genrsa", "-out", s + "/pki/sa.key", "2048"}));
-    TRY_VOID(Run(
+    TRY_VOID(RunTool(world, {"openssl", "genrsa", "-out", s + "/pki/sa.key", "2048"}));
+    TRY_VOID(RunTool(
         world, {"openssl", "rsa", "-in", s + "/pki/sa.key", "-pubout", "-out", s + "/pki/sa.pub"}));
   }
   TRY(const std::string admin, KeptToken(world, s + "/pki/admin.token"));
