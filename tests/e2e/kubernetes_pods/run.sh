@@ -6,50 +6,14 @@ set -u
 top=$(cd "$(dirname "$0")/../../.." && pwd)
 build=${1:-${MUSTER_BUILD:-$top/build/dev}}
 muster=$build/muster
-bin=${MUSTER_KUBERNETES_BIN:-${XDG_CACHE_HOME:-$HOME/.cache}/muster/kubernetes/bin}
-passed=0 failed=0 skipped=0
-pass() { echo "PASS $1"; passed=$((passed + 1)); }
-fail() { echo "FAIL $1: $2"; failed=$((failed + 1)); }
-finish() { echo "$passed passed, $failed failed, $skipped skipped"; [ $failed -eq 0 ]; exit $?; }
-for name in etcd kube-apiserver kube-controller-manager kubectl; do
-  [ -x "$bin/$name" ] && continue
-  if [ "${CI:-}" = true ]; then
-    "$top/tests/kubernetes/build.sh" etcd kube-apiserver kube-controller-manager kubectl >/dev/null && continue
-    fail kubernetes_pods "no $bin/$name"
-  else
-    echo "SKIP kubernetes_pods: no $bin/$name: tests/kubernetes/build.sh builds it"; skipped=1
-  fi
-  finish
-done
-[ -x "$muster" ] || { fail muster "no $muster: build it"; finish; }
-if [ "${MUSTER_ALONE:-}" != yes ]; then
-  if unshare -n true 2>/dev/null; then
-    MUSTER_ALONE=yes exec unshare -n bash -c 'ip link set lo up && exec "$0" "$@"' "$0" "$@"
-  elif unshare -rn true 2>/dev/null; then
-    MUSTER_ALONE=yes exec unshare -rn bash -c 'ip link set lo up && exec "$0" "$@"' "$0" "$@"
-  fi
-  echo "SKIP kubernetes_pods: no network namespace can be made here"; skipped=1; finish
-fi
-if ! unshare --mount --uts --pid --fork --mount-proc true 2>/dev/null; then
-  echo "SKIP kubernetes_pods: no mount and process namespaces can be made here"; skipped=1; finish
-fi
-work=$(mktemp -d "${TMPDIR:-/tmp}/muster-kubernetes-pods.XXXXXX")
-lab=$work/lab
-export MUSTER_KUBERNETES_BIN=$bin
-stop() {
-  "$muster" lab kubernetes down --dir "$lab" >/dev/null 2>&1
-  rm -rf "$work"
-}
-trap stop EXIT
-up() { "$muster" lab kubernetes up --dir "$lab" --nodes 1 --run-commands "$@" >"$work/up" 2>"$work/up.err"; }
-if up --dns-delay 1s; then pass lab_comes_up; else fail lab_comes_up "$(tail -2 "$work/up.err" | tr '\n' ';')"; finish; fi
-export KUBECONFIG=$lab/kubeconfig
-kc() { "$bin/kubectl" "$@"; }
-until_true() { # until_true LOOKS COMMAND...: looks each 0.2 s
-  local looks=$1; shift
-  for _ in $(seq "$looks"); do "$@" && return 0; sleep 0.2; done
-  return 1
-}
+. "$top/tests/lib/control_plane.sh"
+. "$top/tests/lib/scheduler.sh"
+need_control_plane etcd kube-apiserver kube-controller-manager kubectl
+need_program "$muster"
+alone "$@"
+[ "${MUSTER_ALONE:-}" = yes ] || { skip kubernetes_pods "port 53 is free in a network namespace alone"; finish; }
+unshare --mount --uts --pid --fork --mount-proc true 2>/dev/null || { skip kubernetes_pods "no mount and process namespaces can be made here"; finish; }
+lab_up kubernetes-pods --nodes 1 --run-commands --dns-delay 1s
 log_of() { cat "$lab/pods/$(kc get pod "$1" -o jsonpath='{.metadata.uid}' 2>/dev/null).log" 2>/dev/null; }
 phase_is() { [ "$(kc get pod "$1" -o jsonpath='{.status.phase}' 2>/dev/null)" = "$2" ]; }
 says() { log_of "$1" | grep -Eq "$2"; }
@@ -137,7 +101,7 @@ left() { [ "$(sleepers)" -eq "$1" ]; }
 if left 1; then pass its_child_is_seen; else fail its_child_is_seen "$(sleepers)"; fi
 kill -KILL "$(cut -d' ' -f1 "$lab/pid/player")"
 check with_the_player_its_pods_end left 0
-up
+lab_start --nodes 1 --run-commands
 check and_the_pod_is_told_of_it phase_is stays Failed
 pod again Never 'import subprocess, time
 subprocess.Popen(["sleep", "98765"], start_new_session=True); print("began"); time.sleep(98765)'

@@ -8,31 +8,15 @@ top=$(cd "$(dirname "$0")/../../.." && pwd)
 build=${1:-${MUSTER_BUILD:-$top/build/dev}}
 muster=$build/muster
 . "$top/tests/lib/control_plane.sh"
+. "$top/tests/lib/scheduler.sh"
 need_control_plane etcd kube-apiserver kube-controller-manager kubectl
 need_program "$muster"
 alone "$@"
-work=$(mktemp -d "${TMPDIR:-/tmp}/muster-kubernetes-sched.XXXXXX")
-lab=$work/lab
-stop() {
-  for pid in "${pids[@]}"; do kill -KILL "$pid" 2>/dev/null && wait "$pid" 2>/dev/null; done
-  "$muster" lab kubernetes down --dir "$lab" >/dev/null 2>&1
-  rm -rf "$work"
-}
-trap stop EXIT
-
-up() { "$muster" lab kubernetes up --dir "$lab" --nodes 4 --run-commands "$@" >"$work/up" 2>"$work/up.err"; }
-if up; then pass lab_comes_up; else fail lab_comes_up "$(tail -2 "$work/up.err" | tr '\n' ';')"; finish; fi
-export KUBECONFIG=$lab/kubeconfig
-kc() { "$bin/kubectl" "$@"; }
+lab_up kubernetes-sched --nodes 4 --run-commands
 says() { # says NAME EXPRESSION COMMAND...: its output has a line that matches
   local name=$1 expression=$2; shift 2
   "$@" >"$work/said" 2>&1
   if grep -Eq "$expression" "$work/said"; then pass "$name"; else fail "$name" "no line matches '$expression': $(tr '\n' ';' <"$work/said" | cut -c1-500)"; fi
-}
-until_true() { # until_true LOOKS COMMAND...: looks each 0.2 s
-  local looks=$1; shift
-  for _ in $(seq "$looks"); do "$@" && return 0; sleep 0.2; done
-  return 1
 }
 bound() { kc -n "$1" get pods -l "$2" -o jsonpath='{range .items[*]}{.spec.nodeName}{"\n"}{end}' 2>/dev/null | grep -c . ; }
 is_bound() { [ "$(bound "$1" "$2")" -eq "$3" ]; }
@@ -58,7 +42,7 @@ serve() { # serve LOG [OPTIONS]: in the background; its pid in $!
 says up_again_starts_nothing_but_the_player '"started": *\[ *"player" *\]' bash -c "'$muster' lab kubernetes up --dir '$lab' --nodes 4 --run-commands -o json | tr -d '\n'"
 player=$(cut -d' ' -f1 "$lab/pid/player")
 kill -KILL "$player"; rm -f "$lab/nodes"
-if up && [ "$(cut -d' ' -f1 "$lab/pid/player")" != "$player" ]; then pass a_killed_part_is_brought_up_again; else fail a_killed_part_is_brought_up_again "$(cat "$work/up.err")"; fi
+if lab_start --nodes 4 --run-commands && [ "$(cut -d' ' -f1 "$lab/pid/player")" != "$player" ]; then pass a_killed_part_is_brought_up_again; else fail a_killed_part_is_brought_up_again "$(cat "$work/up.err")"; fi
 says nodes_are_seen_with_their_devices 'node003 +ready +8/8 +spine00/leaf00' "$muster" get nodes
 kc create namespace ml >/dev/null
 until_true 50 kc -n ml get serviceaccount default >/dev/null 2>&1
@@ -182,19 +166,6 @@ if [ "$(cat "$lab"/pods/*.log 2>/dev/null | sort | tr '\n' ' ')" = "I am rank 0 
 kill -KILL $b; wait $b 2>/dev/null
 
 # ---- other dialects by their own objects: kinds with permissive schemas, as an installation without their controllers has them
-crd() { # crd GROUP VERSION PLURAL KIND SCOPE
-  cat <<C
----
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: $3.$1}
-spec:
-  group: $1
-  scope: $5
-  names: {plural: $3, singular: $(echo "$4" | tr '[:upper:]' '[:lower:]'), kind: $4}
-  versions: [{name: $2, served: true, storage: true, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
-C
-}
 {
   crd scheduling.volcano.sh v1beta1 podgroups PodGroup Namespaced
   crd batch.volcano.sh v1alpha1 jobs Job Namespaced

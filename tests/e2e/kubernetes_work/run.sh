@@ -11,15 +11,7 @@ muster=$build/muster
 need_control_plane etcd kube-apiserver kube-controller-manager kubectl
 need_program "$muster"
 alone "$@"
-work=$(mktemp -d "${TMPDIR:-/tmp}/muster-kubernetes-work.XXXXXX")
-lab=$work/cluster config=$work/cluster/kubeconfig
-stop() {
-  for pid in "${pids[@]}"; do kill -KILL "$pid" 2>/dev/null && wait "$pid" 2>/dev/null; done
-  "$muster" lab kubernetes down --dir "$lab" >/dev/null 2>&1
-  rm -rf "$work"
-}
-trap stop EXIT
-if "$muster" lab kubernetes up --dir "$lab" --nodes 3 --gpus 2 --run-commands --dns-delay 1s >"$work/up" 2>&1; then pass lab_comes_up; else fail lab_comes_up "$(tail -2 "$work/up" | tr '\n' ';')"; finish; fi
+lab_up kubernetes-work --nodes 3 --gpus 2 --run-commands --dns-delay 1s
 "$muster" sched serve --kubernetes --kubeconfig "$config" >"$work/serve.log" 2>&1 & pids+=($!)
 
 # The fabric whose times the ranks report: a lab's, of the same three nodes.

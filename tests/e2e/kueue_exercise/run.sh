@@ -9,58 +9,24 @@ top=$(cd "$(dirname "$0")/../../.." && pwd)
 here=$top/tests/e2e/kueue_exercise
 build=${1:-${MUSTER_BUILD:-$top/build/dev}}
 muster=$build/muster
-bin=${MUSTER_KUBERNETES_BIN:-${XDG_CACHE_HOME:-$HOME/.cache}/muster/kubernetes/bin}
-passed=0 failed=0 skipped=0
-pass() { echo "PASS $1"; passed=$((passed + 1)); }
-fail() { echo "FAIL $1: $2"; failed=$((failed + 1)); }
-skip() { echo "SKIP $1: $2"; skipped=$((skipped + 1)); }
-finish() { echo "$passed passed, $failed failed, $skipped skipped"; [ $failed -eq 0 ]; exit $?; }
-for name in etcd kube-apiserver kube-controller-manager kubectl; do
-  [ -x "$bin/$name" ] && continue
-  if [ "${CI:-}" = true ]; then
-    "$top/tests/kubernetes/build.sh" etcd kube-apiserver kube-controller-manager kubectl >/dev/null && continue
-    fail kueue_exercise "no $bin/$name"
-  else
-    skip kueue_exercise "no $bin/$name: tests/kubernetes/build.sh builds it"
-  fi
-  finish
-done
-[ -x "$muster" ] || { fail muster "no $muster: build it"; finish; }
-work=${MUSTER_EXERCISE_WORK:-$(mktemp -d "${TMPDIR:-/tmp}/muster-kueue.XXXXXX")}
-. "$top/tests/lib/torch.sh"
+. "$top/tests/lib/control_plane.sh"
 . "$top/tests/lib/scheduler.sh"
-if [ "${MUSTER_ALONE:-}" != yes ]; then
-  have_torch >"$work/no_torch" && rm "$work/no_torch"  # while there may be a network
-  export MUSTER_EXERCISE_WORK=$work
-  if unshare -n true 2>/dev/null; then
-    MUSTER_ALONE=yes exec unshare -n bash -c 'ip link set lo up && exec "$0" "$@"' "$0" "$@"
-  elif unshare -rn true 2>/dev/null; then
-    MUSTER_ALONE=yes exec unshare -rn bash -c 'ip link set lo up && exec "$0" "$@"' "$0" "$@"
-  fi
-  skip kueue_exercise "no network namespace can be made here"; rm -rf "$work"; finish
-fi
-lab=$work/lab
-export MUSTER_KUBERNETES_BIN=$bin
-pids=()
-stop() {
-  for pid in "${pids[@]}"; do kill -KILL "$pid" 2>/dev/null && wait "$pid" 2>/dev/null; done
-  "$muster" lab kubernetes down --dir "$lab" >/dev/null 2>&1
-  rm -rf "$work"
-}
-trap stop EXIT
+. "$top/tests/lib/torch.sh"
+need_control_plane etcd kube-apiserver kube-controller-manager kubectl
+need_program "$muster"
+export MUSTER_EXERCISE_WORK=${MUSTER_EXERCISE_WORK:-$(mktemp -d "${TMPDIR:-/tmp}/muster-kueue.XXXXXX")}
+work=$MUSTER_EXERCISE_WORK
+# While there may be a network.
+[ "${MUSTER_ALONE:-}" = yes ] || { have_torch >"$work/no_torch" && rm "$work/no_torch"; }
+alone "$@"
+[ "${MUSTER_ALONE:-}" = yes ] || { skip kueue_exercise "port 53 is free in a network namespace alone"; rm -rf "$work"; finish; }
 
 # What the pods' images would bring: torchrun and python with torch.
 mkdir -p "$work/bin"
 printf '#!/bin/sh\nexec "%s/bin/python" -m torch.distributed.run "$@"\n' "$torch_venv" >"$work/bin/torchrun"
 printf '#!/bin/sh\nexec "%s/bin/python" "$@"\n' "$torch_venv" >"$work/bin/python"
 chmod +x "$work/bin/torchrun" "$work/bin/python"
-if PATH=$work/bin:$PATH OMP_NUM_THREADS=1 "$muster" lab kubernetes up --dir "$lab" --nodes 2 --run-commands >"$work/up" 2>"$work/up.err"; then
-  pass lab_comes_up
-else
-  fail lab_comes_up "$(tail -2 "$work/up.err" | tr '\n' ';')"; finish
-fi
-export KUBECONFIG=$lab/kubeconfig
-kc() { "$bin/kubectl" "$@"; }
+PATH=$work/bin:$PATH OMP_NUM_THREADS=1 lab_up kueue-exercise --nodes 2 --run-commands
 check() { # check NAME LOOKS COMMAND...
   local name=$1 looks=$2; shift 2
   if until_true "$looks" "$@"; then pass "$name"; else fail "$name" "$(kc get pods -A 2>&1 | tail -8 | tr '\n' ';') $(tail -n3 "$work/serve" | tr '\n' ';')"; fi
