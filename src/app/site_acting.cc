@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "backend/host/ansible_packages.h"
 #include "base/strings.h"
 
 namespace muster {
@@ -180,16 +179,12 @@ void ReadAnsible(YamlReader& root, Site& site, YamlFindings& findings) {
   const YamlNode* node = root.Child("ansible");
   if (node == nullptr) return;
   YamlReader r(*node, root.file(), findings);
-  Act act;
-  act.name = host::kPackagesByAnsible;
-  act.kind = "ansible";
-  act.argv = {"ansible-playbook", "-i", r.Text("inventory")};
-  if (r.Has("playbook")) act.argv.push_back(r.Text("playbook"));
-  for (size_t i = 2; i < act.argv.size(); ++i) {
-    if (!IsPlain(act.argv[i])) r.Say("expected a path, as it is from the site's file");
+  const AnsibleTarget target{r.Text("inventory"), r.TextOr("playbook", "")};
+  for (const std::string& path : {target.inventory, target.playbook}) {
+    if (!path.empty() && !IsPlain(path)) r.Say("expected a path, as it is from the site's file");
   }
   r.Done();
-  site.acts.push_back(std::move(act));
+  site.ansible = target;
 }
 
 // Each "name: {path: ..., remote: ...}".

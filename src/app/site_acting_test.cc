@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include "app/site_file.h"
-#include "backend/host/ansible_packages.h"
 
 namespace muster {
 namespace {
@@ -128,10 +127,10 @@ TEST(SiteActing, AKubernetesSiteSaysWhereItsServerIs) {
 
 TEST(SiteActing, AnsibleIsNamedByItsInventory) {
   const Site site = Read("ansible: {inventory: ./hosts.ini, playbook: pin.yml}\n");
-  EXPECT_EQ(host::AnsibleOf(site)->inventory, "./hosts.ini");
-  EXPECT_EQ(host::AnsibleOf(site)->playbook, "pin.yml");
-  EXPECT_EQ(host::AnsibleOf(Read("ansible: {inventory: a}\n"))->playbook, "");
-  EXPECT_FALSE(host::AnsibleOf(Read("")).has_value());
+  EXPECT_EQ(site.ansible->inventory, "./hosts.ini");
+  EXPECT_EQ(site.ansible->playbook, "pin.yml");
+  EXPECT_EQ(Read("ansible: {inventory: a}\n").ansible->playbook, "");
+  EXPECT_FALSE(Read("").ansible.has_value());
   EXPECT_THAT(Wrong("ansible: {playbook: x}\n"), HasSubstr("key inventory is missing"));
   EXPECT_THAT(Wrong("ansible: {inventory: -x}\n"), HasSubstr("expected a path"));
   EXPECT_THAT(Wrong("ansible: {inventory: x}\n", "lab"), HasSubstr("a lab acts on itself"));

@@ -35,10 +35,9 @@ struct ClusterActuator {
 std::shared_ptr<host::AnsiblePackages> MakeAnsible(const Site& site, const World& world,
                                                    const std::string& site_folder,
                                                    const std::string& state_folder) {
-  auto target = host::AnsibleOf(site);
-  if (!target) return nullptr;
+  if (!site.ansible) return nullptr;
   host::AnsibleOptions options;
-  options.target = std::move(*target);
+  options.target = *site.ansible;
   options.own_playbook = FindEmbedded("ansible/pin_packages.yaml").value_or("");
   options.folder = site_folder;
   options.state_folder = state_folder + "/ansible";

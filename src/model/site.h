@@ -37,7 +37,7 @@ struct Endpoint {  // "prometheus", "alertmanager", "exporter", "openai", "ufm"
 // Something done before a gate is observed: previewed, journalled, judged by
 // looking.
 struct Act {
-  int gate = 0;  // 0: of none (packages by Ansible)
+  int gate = 0;
   std::string name;
   std::string kind;                // "ansible" | "helm" | "kubectl" | "shell"
   std::vector<std::string> argv;   // rendered; no shell string concatenation
@@ -113,6 +113,12 @@ struct Repository {
   std::string remote = "origin";  // where a revert is pushed to, when that is asked for
 };
 
+// Packages of nodes are installed by ansible-playbook from this machine.
+struct AnsibleTarget {
+  std::string inventory;  // it calls the nodes as the site does
+  std::string playbook;   // takes muster_packages; empty = Muster's own
+};
+
 // The API server that places work on the site's nodes.
 struct KubernetesTarget {
   std::string kubeconfig;               // empty = as kubectl finds it
@@ -164,6 +170,7 @@ struct Site {
   // What `packages` means by "driver", "fabric_manager", "gsp", "kernel", "set NAME": apt packages
   // with their versions, "cuda-drivers-570={value}-1".
   std::map<std::string, std::vector<std::string>> packages;
+  std::optional<AnsibleTarget> ansible;            // nothing: apt on the host installs them
   std::map<std::string, Repository> repositories;  // by the name that runbooks use
 
   // What criteria may ask with applies_when: "lab", "host", "infiniband",

@@ -155,10 +155,10 @@ TEST(Runbook, AnotherRoundNeedsAWayBackToWork) {
   const std::string parked = With("  how: stay\n  why: nothing to take back\n", revert);
   EXPECT_EQ(Complaint(parked), "");
   EXPECT_THAT(Complaint(parked + "rounds: 2\n"), HasSubstr("a node that is parked"));
-  EXPECT_EQ(Complaint(With("  how: stay\n  why: nothing to take back\n",
-                           revert + "  then: return\n") +
-                      "rounds: 2\n"),
-            "");
+  EXPECT_EQ(
+      Complaint(With("  how: stay\n  why: nothing to take back\n", revert + "  then: return\n") +
+                "rounds: 2\n"),
+      "");
 }
 
 TEST(Runbook, LadderClimbsOnly) {

@@ -26,14 +26,6 @@ std::string Variables(const std::vector<std::string>& pins) {
 
 }  // namespace
 
-std::optional<AnsibleTarget> AnsibleOf(const Site& site) {
-  for (const Act& act : site.acts) {
-    if (act.gate != 0 || act.name != kPackagesByAnsible || act.argv.size() < 3) continue;
-    return AnsibleTarget{act.argv[2], act.argv.size() > 3 ? act.argv[3] : ""};
-  }
-  return std::nullopt;
-}
-
 std::vector<std::string> ListedHosts(std::string_view printed) {
   std::vector<std::string> hosts;
   bool listing = false;

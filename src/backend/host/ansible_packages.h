@@ -3,7 +3,6 @@
 // here; whether it happened the host itself is asked, as for apt.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,17 +10,6 @@
 #include "model/site.h"
 
 namespace muster::host {
-
-struct AnsibleTarget {
-  std::string inventory;  // it calls the nodes as the site does
-  std::string playbook;   // takes muster_packages; empty = Muster's own
-};
-
-// An act that is of no gate: how the site's packages are installed. Its words are ansible-playbook,
-// -i, the inventory, and the playbook where the site has one.
-inline constexpr const char* kPackagesByAnsible = "packages by Ansible";
-// Nothing: apt on the host does it.
-std::optional<AnsibleTarget> AnsibleOf(const Site& site);
 
 struct AnsibleOptions {
   AnsibleTarget target;      // paths as they are meant from here

@@ -194,7 +194,8 @@ TEST_F(Repositories, WhatCannotBeMeantIsSaid) {
   EXPECT_THAT(actuator_->Before(order.action).error().ToString(),
               HasSubstr("the site names no repository nosuch"));
   order.action.params = {{"repository", "config"}, {"commit", bad_}, {"push", "force"}};
-  EXPECT_THAT(actuator_->CheckAct(order.action).error().message, HasSubstr("expected true or false"));
+  EXPECT_THAT(actuator_->CheckAct(order.action).error().message,
+              HasSubstr("expected true or false"));
   In("checkout", "-q", "--detach");
   EXPECT_THAT(Refused(bad_), HasSubstr("no branch is checked out"));
 }

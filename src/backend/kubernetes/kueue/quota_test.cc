@@ -166,7 +166,7 @@ TEST(Quota, QueuesAsBeforeDoNotMakeTheEngineAgain) {
   site.core.SetQueues(queues);
   site.Decide();
   EXPECT_EQ(site.core.troubles().size(), once);
-  queues.stopped.insert("cq");
+  queues.holds.stopped.insert("cq");
   site.core.SetQueues(queues);
   site.Decide();
   EXPECT_EQ(site.core.troubles().size(), 2 * once);

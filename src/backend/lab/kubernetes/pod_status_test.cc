@@ -9,18 +9,14 @@ using std::chrono::seconds;
 
 kube::Pod PodOf(const std::string& conditions = "[]") {
   return *kube::DecodePod(
-      R"({"metadata":{"name":"p","namespace":"t","uid":"u","annotations":{"a/b":"noted"}},)"
-      R"("spec":{"nodeName":"n0","containers":[{"name":"c","image":"i","env":[)"
-      R"({"name":"NODE","valueFrom":{"fieldRef":{"fieldPath":"spec.nodeName"}}},)"
-      R"({"name":"NOTE","valueFrom":{"fieldRef":{"fieldPath":"metadata.annotations['a/b']"}}},)"
-      R"({"name":"MASTER","value":"rank0.$(NODE)"},{"name":"URL","value":"tcp://$(MASTER):29500"},)"
-      R"({"name":"EARLY","value":"$(LATE)"
-},{"name":"LATE","value":"x"},)"
-      R"({"name":"PRICE","value":"$$(NODE)"
-}]
-}]
-}
-, "status" : {"conditions":)" +
+      R"x({"metadata":{"name":"p","namespace":"t","uid":"u","annotations":{"a/b":"noted"}},)x"
+      R"x("spec":{"nodeName":"n0","containers":[{"name":"c","image":"i","env":[)x"
+      R"x({"name":"NODE","valueFrom":{"fieldRef":{"fieldPath":"spec.nodeName"}}},)x"
+      R"x({"name":"NOTE","valueFrom":{"fieldRef":{"fieldPath":"metadata.annotations['a/b']"}}},)x"
+      R"x({"name":"MASTER","value":"rank0.$(NODE)"},)x"
+      R"x({"name":"URL","value":"tcp://$(MASTER):29500"},)x"
+      R"x({"name":"EARLY","value":"$(LATE)"},{"name":"LATE","value":"x"},)x"
+      R"x({"name":"PRICE","value":"$$(NODE)"}]}]},"status":{"conditions":)x" +
       conditions + "}}");
 }
 std::string ConditionTime(const std::string& patch, const std::string& type) {
