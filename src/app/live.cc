@@ -1,6 +1,7 @@
 #include "app/live.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -207,8 +208,9 @@ Result<SchedWhy> LiveCluster::Why(const std::string& job) {
   const LiveGang& gang = found[0];
   if (gang.state == "gathering") return Unasked(gang, "pending", "its pods are not there yet");
   auto why = AskWhyOf(state_->core.engine(), gang.name);
-  // One that runs where the engine has no room for it is not in the engine.
-  if (!why.ok() && why.error().code == Code::kNotFound) return Unasked(gang, gang.state, "");
+  // One that runs where the engine has no room for it is not in the engine, or has ended there.
+  const bool unknown = why.ok() ? why->state == "finished" : why.error().code == Code::kNotFound;
+  if (unknown) return Unasked(gang, gang.state, "");
   if (why.ok()) why->ignored = gang.ignored;
   return why;
 }
@@ -221,11 +223,13 @@ Result<LiveDrain> LiveCluster::Drain(const std::string& node) const {
       drain.there.push_back(gang.name);
   }
   sched::Engine fork = state_->core.engine().Fork();
+  std::set<std::string> placed;
   std::vector<sched::Decision> decisions;
   TRY_VOID(fork.Take({fork.now(), sched::NodeChange{node, sched::NodeVerb::kFail}}, decisions));
   fork.Settle(decisions);
   for (const sched::Decision& decision : decisions) {
     if (const auto* bind = std::get_if<sched::BindDecision>(&decision.body)) {
+      placed.insert(bind->job);
       if (std::find(drain.there.begin(), drain.there.end(), bind->job) != drain.there.end())
         drain.moved.push_back(
             fmt::format("{} {} {} -> {}", bind->job, bind->task, bind->rank, bind->node));
@@ -233,6 +237,8 @@ Result<LiveDrain> LiveCluster::Drain(const std::string& node) const {
       drain.evicted.push_back(evict->job);
     }
   }
+  // A gang that loses a node is evicted, and those that find another place do not wait.
+  std::erase_if(drain.evicted, [&](const std::string& gang) { return placed.contains(gang); });
   return drain;
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "app/testing/gang_cluster.h"
+#include "kube/object.h"
 #include "world/testing/scripted_http.h"
 
 namespace muster {
@@ -69,7 +70,7 @@ TEST(SchedServe, OncePlacesWhatIsThereAndGivesTheLeaseBack) {
   ASSERT_TRUE(served.ok()) << served.error().ToString();
   EXPECT_EQ(served->bound, 2u);
   EXPECT_EQ(served->gangs_placed, 1u);
-  EXPECT_EQ(served->waiting, 0) << "no node of this cluster could hold the other";
+  EXPECT_EQ(served->waiting, 1) << "no cluster of two nodes could hold the other";
   EXPECT_EQ(machine.LeaseHolder(), "");
   EXPECT_THAT(machine.notes, HasSubstr("serving as host-a/boot-1,"));
 }

@@ -31,8 +31,8 @@ TEST(Site, AClusterOfHgxNodesHasAllThatGoesWithIt) {
 TEST(Site, AWorkstationHasNoFabricFeatures) {
   Site site = SiteOf("nodes=1,gpus=1,leaves=0,model=NVIDIA RTX 6000 Ada");
   site.kind = SiteKind::kHost;
-  EXPECT_THAT(site.Features(),
-              ElementsAre("gpus", "host", "nvidia", "training", "training_reports", "workstation"));
+  EXPECT_THAT(site.Features(), ElementsAre("gpus", "host", "node_tools", "nvidia", "training",
+                                           "training_reports", "workstation"));
 }
 
 TEST(Site, EthernetIsRoceAndNotInfiniBand) {
@@ -53,13 +53,13 @@ TEST(Site, BoardsWithoutNvlinkAreNotAskedForIt) {
 TEST(Site, EndpointsAndTargetsAreFeatures) {
   Site site = SiteOf("nodes=1,gpus=0,leaves=0");
   site.kind = SiteKind::kHost;
-  EXPECT_THAT(site.Features(), ElementsAre("host", "workstation"));
+  EXPECT_THAT(site.Features(), ElementsAre("host", "node_tools", "workstation"));
   site.endpoints["prometheus"] = {"prometheus", "http://p:9090", ""};
   site.endpoints["alertmanager"] = {"alertmanager", "", ""};
   site.inference.url = "http://s:8000";
   site.expect_sharp = true;
   EXPECT_THAT(site.Features(),
-              ElementsAre("host", "inference", "prometheus", "sharp", "workstation"));
+              ElementsAre("host", "inference", "node_tools", "prometheus", "sharp", "workstation"));
 }
 
 TEST(Site, AScopeIsItsNodesAndAllIsEveryNode) {

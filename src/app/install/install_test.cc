@@ -18,7 +18,7 @@ InstallWords Pinned() {
   return words;
 }
 
-TEST(InstallTable, OfTheCatalogueHasNoWildcardNoSecretsAndAReasonForEachVerb) {
+TEST(InstallTable, OfTheCatalogueHasNoWildcardReadsNoSecretsAndGivesAReasonForEachVerb) {
   const auto table = LoadInstallTable();
   ASSERT_TRUE(table.ok()) << table.error().message;
   std::set<std::string> ids;
@@ -27,7 +27,11 @@ TEST(InstallTable, OfTheCatalogueHasNoWildcardNoSecretsAndAReasonForEachVerb) {
     for (const render::Permission& p : role.permissions) {
       EXPECT_FALSE(p.why.empty());
       for (const std::string& resource : p.resources) {
-        EXPECT_NE(resource, "secrets");
+        // Key pairs of Volcano Jobs are made; no secret is ever read.
+        if (resource == "secrets") {
+          EXPECT_EQ(role.id, "volcano-jobs");
+          EXPECT_EQ(p.verbs, std::vector<std::string>{"create"});
+        }
         EXPECT_EQ(resource.find("exec"), std::string::npos);
       }
     }
