@@ -105,7 +105,9 @@ says the_revert_names_its_run <(git -C remote.git log -1 --format=%B main) '^Mus
 act node list; says nobody_holds_the_node out.txt 'n1'
 
 # ---- killed at moments spread over the run: each commit is reverted once, and the node comes back
-for n in $(seq "${MUSTER_KILLS:-8}"); do
+# By night more of them: who is killed in the middle of a cordon looks for two minutes whether it happened.
+kills=4; [ -z "${MUSTER_NIGHTLY:-}" ] || kills=12
+for n in $(seq "${MUSTER_KILLS:-$kills}"); do
   rm -rf site/.muster/runbooks/r-*; printf 'good\n' >applied
   bad=$(change "bad $n" "bad $n")
   act runbook plan S1 --on n1 --set commit="$bad" --out plan.json

@@ -223,7 +223,8 @@ Result<Ask> DecodeQueuedJob(std::string_view json) {
     const Json labels = Json::parse(*given, nullptr, false);
     for (const auto& [key, value] : labels.items()) {
       auto& select = ask.sets[0].select;
-      if (!value.is_string() || select.count(key) == 0 || select[key] != value) continue;
+      if (!value.is_string() || select.count(key) == 0 || select[key] != value.get<std::string>())
+        continue;
       ask.given_labels[key] = value.get<std::string>();
       select.erase(key);
     }
