@@ -19,8 +19,7 @@ constexpr int kMostPods = 10'000;
 class Planner {
  public:
   explicit Planner(const Json& job)
-      : job_(job),
-        meta_(Member(job, "metadata")),
+      : meta_(Member(job, "metadata")),
         spec_(Member(job, "spec")),
         status_(Member(job, "status")),
         name_(Text(meta_, "name")),
@@ -226,7 +225,6 @@ class Planner {
     NotePolicies(spec_, tasks_, plan_.notes);
   }
 
-  const Json& job_;
   const Json &meta_, &spec_, &status_;
   const std::string name_, ns_, uid_;
   std::vector<Task> tasks_;
