@@ -136,7 +136,7 @@ if until_true 150 is_bound ml muster.dev/gang=heir 4; then pass the_other_replic
 
 # ---- the API server is killed and comes back
 kill -KILL "$(cut -d' ' -f1 "$lab/pid/apiserver")"
-up
+lab_start --nodes 4 --run-commands
 kc -n ml delete pods --all --wait=true >/dev/null 2>&1
 gang after 4 8
 if until_true 300 is_bound ml muster.dev/gang=after 4; then pass an_api_server_restart_is_survived; else fail an_api_server_restart_is_survived "$(tail -5 "$work/b" | tr '\n' ';')"; fi
