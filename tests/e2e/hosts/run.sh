@@ -312,7 +312,11 @@ config=$("$top/tests/kubernetes/up.sh" "$work/kubernetes" 2>up.err) || { fail co
 kc() { "$bin/kubectl" --kubeconfig="$config" "$@"; }
 for n in "$a" "$b"; do
   kc apply -f - >/dev/null <<< "{apiVersion: v1, kind: Node, metadata: {name: $n}}"
-  kc patch node "$n" --subresource=status --type=merge -p '{"status":{"conditions":[{"type":"Ready","status":"True"}]}}' >/dev/null
+  # What a kubelet says of itself.
+  kc patch node "$n" --subresource=status --type=merge -p '{"status":{"conditions":[{"type":"Ready","status":"True"},
+    {"type":"MemoryPressure","status":"False"},{"type":"DiskPressure","status":"False"},{"type":"PIDPressure","status":"False"}],
+    "nodeInfo":{"kubeletVersion":"v1.37.1","containerRuntimeVersion":"containerd://2.2.0","kernelVersion":"6.8.0","osImage":"Debian 12",
+    "operatingSystem":"linux","architecture":"amd64","machineID":"m","systemUUID":"u","bootID":"b","kubeProxyVersion":""}}}' >/dev/null
 done
 site kube.yaml "kubernetes: {kubeconfig: $config}"
 sed -i 's/^type: host/type: kubernetes/' kube.yaml
