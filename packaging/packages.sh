@@ -3,7 +3,7 @@ BUILD_PACKAGES="g++ cmake ninja-build mold ccache pkg-config libcli11-dev nlohma
   libcpp-httplib-dev libfmt-dev libspdlog-dev libexpected-dev libssl-dev libgloo-dev libpugixml-dev libsimdjson-dev libarchive-dev"
 LAB_PACKAGES="prometheus prometheus-alertmanager"
 TEST_PACKAGES="libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev clang-19 libclang-rt-19-dev clang-tidy-19 clang-format-19
-  ibsim-utils opensm infiniband-diags openssh-server openssh-client prometheus-node-exporter python3 iproute2 patch spin openipmi ipmitool ripgrep openssl
+  ibsim-utils opensm infiniband-diags openssh-server openssh-client prometheus-node-exporter python3 python3-venv iproute2 patch spin openipmi ipmitool ripgrep openssl
   ansible-core python3-apt"
 
 # Installs what is missing of the named packages. Without the right to, says what to install and returns 1.

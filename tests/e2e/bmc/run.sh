@@ -2,18 +2,20 @@
 # The BMC clients against emulators that others wrote: sushy-tools' Redfish emulator (PyPI) and openipmi's ipmi_sim with ipmitool (Debian).
 # Usage: run.sh [BUILD_FOLDER]. PASS, FAIL and SKIP lines; the last line counts. All of it runs in a network namespace with nothing but a
 # loopback, where that may be made. A part whose emulator is missing is skipped; with CI=true that is a failure.
-#   MUSTER_SUSHY   sushy-emulator's path (default: ~/.cache/muster/sushy/bin/sushy-emulator; made by: python3 -m venv, pip install sushy-tools)
+# sushy-emulator is had as tests/lib/sushy.sh says.
 set -u
 top=$(cd "$(dirname "$0")/../../.." && pwd)
 build=${1:-${MUSTER_BUILD:-$top/build/dev}}
 driver=$build/src/backend/bmc/muster_bmc_e2e
-sushy=${MUSTER_SUSHY:-${XDG_CACHE_HOME:-$HOME/.cache}/muster/sushy/bin/sushy-emulator}
+. "$top/tests/lib/sushy.sh"
 passed=0 failed=0 skipped=0
 pass() { echo "PASS $1"; passed=$((passed + 1)); }
 fail() { echo "FAIL $1: $2"; failed=$((failed + 1)); }
 skip() { if [ "${CI:-}" = true ]; then fail "$1" "$2"; else echo "SKIP $1: $2"; skipped=$((skipped + 1)); fi; }
 finish() { echo "$passed passed, $failed failed, $skipped skipped"; [ $failed -eq 0 ]; exit $?; }
 [ -x "$driver" ] || { fail driver "no $driver: build muster_bmc_e2e with the dev preset"; finish; }
+# Before the namespace without a network: PyPI is not on the loopback.
+if [ "${MUSTER_ALONE:-}" != yes ]; then MUSTER_NO_SUSHY=$(have_sushy); export MUSTER_NO_SUSHY; fi
 if [ "${MUSTER_ALONE:-}" != yes ] && unshare -n true 2>/dev/null; then
   MUSTER_ALONE=yes exec unshare -n bash -c 'ip link set lo up && exec "$0" "$@"' "$0" "$@"
 fi
@@ -29,8 +31,8 @@ until_power() { # until_power STATE ARGS...: looks again, at most 60 times
 }
 
 # ---- Redfish
-if [ ! -x "$sushy" ]; then
-  skip redfish "no $sushy"
+if [ -n "$MUSTER_NO_SUSHY" ]; then
+  skip redfish "$MUSTER_NO_SUSHY"
 else
   cat >"$work/emu.conf" <<C
 SUSHY_EMULATOR_LISTEN_IP = '127.0.0.1'
