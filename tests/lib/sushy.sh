@@ -14,12 +14,18 @@ install_sushy() {
     touch "$sushy_venv/.whole"
 }
 
-# have_sushy: fine when it is there, or could be had; otherwise the reason is printed.
+# have_sushy: fine when it is there, or could be had; otherwise MUSTER_NO_SUSHY says why not. PyPI is not on a loopback: a script that moves
+# into a namespace of its own calls it before, and it is remembered inside.
 have_sushy() {
-  [ -z "${MUSTER_SUSHY:-}" ] || { [ -x "$sushy" ] && return 0; echo "no $sushy"; return 1; }
-  [ -e "$sushy_venv/.whole" ] && return 0
-  local said
-  said=$(install_sushy 2>&1) && return 0
-  echo "sushy-tools $sushy_version cannot be had here: $(printf %s "$said" | tail -1)"
-  return 1
+  if [ -z "${MUSTER_NO_SUSHY+asked}" ]; then
+    MUSTER_NO_SUSHY=""
+    if [ -n "${MUSTER_SUSHY:-}" ]; then
+      [ -x "$sushy" ] || MUSTER_NO_SUSHY="no $sushy"
+    elif [ ! -e "$sushy_venv/.whole" ]; then
+      local said
+      said=$(install_sushy 2>&1) || MUSTER_NO_SUSHY="sushy-tools $sushy_version cannot be had here: $(printf %s "$said" | tail -1)"
+    fi
+    export MUSTER_NO_SUSHY
+  fi
+  [ -z "$MUSTER_NO_SUSHY" ]
 }

@@ -14,8 +14,7 @@ fail() { echo "FAIL $1: $2"; failed=$((failed + 1)); }
 skip() { if [ "${CI:-}" = true ]; then fail "$1" "$2"; else echo "SKIP $1: $2"; skipped=$((skipped + 1)); fi; }
 finish() { echo "$passed passed, $failed failed, $skipped skipped"; [ $failed -eq 0 ]; exit $?; }
 [ -x "$driver" ] || { fail driver "no $driver: build muster_bmc_e2e with the dev preset"; finish; }
-# Before the namespace without a network: PyPI is not on the loopback.
-if [ "${MUSTER_ALONE:-}" != yes ]; then MUSTER_NO_SUSHY=$(have_sushy); export MUSTER_NO_SUSHY; fi
+have_sushy
 if [ "${MUSTER_ALONE:-}" != yes ] && unshare -n true 2>/dev/null; then
   MUSTER_ALONE=yes exec unshare -n bash -c 'ip link set lo up && exec "$0" "$@"' "$0" "$@"
 fi
@@ -31,7 +30,7 @@ until_power() { # until_power STATE ARGS...: looks again, at most 60 times
 }
 
 # ---- Redfish
-if [ -n "$MUSTER_NO_SUSHY" ]; then
+if ! have_sushy; then
   skip redfish "$MUSTER_NO_SUSHY"
 else
   cat >"$work/emu.conf" <<C

@@ -21,6 +21,8 @@ finish() { echo "$passed passed, $failed failed, $skipped skipped"; [ $failed -e
 sshd=$(PATH=$PATH:/usr/sbin command -v sshd || true)
 [ -n "$sshd" ] && command -v ssh-keygen >/dev/null || { skip sshd "openssh-server is not installed"; finish; }
 command -v ipmi_sim >/dev/null && command -v ipmitool >/dev/null || { skip ipmi "Debian packages openipmi and ipmitool are not installed"; finish; }
+. "$top/tests/lib/sushy.sh"
+have_sushy
 if [ "${MUSTER_ALONE:-}" != yes ]; then
   # One that can neither hide its boot id nor be alone on its loopback would touch this machine.
   unshare -n -m true 2>/dev/null || { skip namespaces "no namespaces may be made here"; finish; }
@@ -164,9 +166,8 @@ C
 chmod +x chassis.sh; echo 1 >power
 . "$top/tests/lib/ipmi_sim.sh"
 start_ipmi_sim "$work" "$work/chassis.sh"; pids+=("$ipmi_pid")
-sushy=${MUSTER_SUSHY:-${XDG_CACHE_HOME:-$HOME/.cache}/muster/sushy/bin/sushy-emulator}
 redfish=
-if [ -x "$sushy" ]; then
+if have_sushy; then
   cat >emu.conf <<C
 SUSHY_EMULATOR_LISTEN_IP = '127.0.0.1'
 SUSHY_EMULATOR_LISTEN_PORT = 18009
@@ -177,7 +178,7 @@ C
   waits curl -s -o /dev/null --noproxy '*' http://127.0.0.1:18009/redfish/v1
   redfish="  - {nodes: [$b], address: \"http://127.0.0.1:18009\", user: admin, password: \"file:./secret\", system: \"{node}\"}"
 else
-  skip redfish "no $sushy"
+  skip redfish "$MUSTER_NO_SUSHY"
 fi
 echo not-on-a-command-line >secret; chmod 600 secret
 export SIM_SECRET=sim-secret
