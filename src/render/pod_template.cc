@@ -86,6 +86,8 @@ Json WaitContainer(const JobRequest& request, const Group& group) {
   return {{"name", "wait-for-rank-0"},
           {"image", request.image},
           {"command", {"sh", "-c", WaitScript(request)}},
+          // What it waited for stands in the pod's status, not in a log that goes with the pod.
+          {"terminationMessagePolicy", "FallbackToLogsOnError"},
           {"resources", {{"limits", limits}}}};
 }
 

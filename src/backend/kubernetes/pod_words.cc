@@ -2,39 +2,21 @@
 
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
+#include <fmt/format.h>
+
+#include "kube/json.h"
 
 namespace muster::kubernetes {
 
-namespace {
+using kube::Json;
 
-using nlohmann::json;
-
-const json* At(const json& object, std::initializer_list<const char*> keys) {
-  const json* at = &object;
-  for (const char* key : keys) {
-    if (!at->is_object()) return nullptr;
-    const auto found = at->find(key);
-    if (found == at->end()) return nullptr;
-    at = &*found;
-  }
-  return at;
-}
-std::string TextOf(const json* at) {
-  return at != nullptr && at->is_string() ? at->get<std::string>() : std::string();
-}
-
-}  // namespace
-
-std::string WordOf(const json& pod) {
+std::string WordOf(const Json& pod) {
   for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
-    const json* statuses = At(pod, {"status", list});
-    if (statuses == nullptr || !statuses->is_array()) continue;
-    for (const json& one : *statuses) {
+    for (const Json& one : kube::ListAt(pod, "status", list)) {
       for (const char* state : {"waiting", "terminated"}) {
-        const std::string reason = TextOf(At(one, {"state", state, "reason"}));
+        const std::string reason = kube::TextAt(one, "state", state, "reason");
         if (reason.empty() || reason == "Completed") continue;
-        const std::string message = TextOf(At(one, {"state", state, "message"}));
+        const std::string message = kube::TextAt(one, "state", state, "message");
         return message.empty() ? reason : reason + ": " + message;
       }
     }
@@ -42,11 +24,23 @@ std::string WordOf(const json& pod) {
   return "";
 }
 
-bool HasRun(const json& pod) {
-  const json* statuses = At(pod, {"status", "containerStatuses"});
-  if (statuses == nullptr || !statuses->is_array()) return false;
-  return std::any_of(statuses->begin(), statuses->end(), [](const json& one) {
-    return At(one, {"state", "running"}) != nullptr || At(one, {"state", "terminated"}) != nullptr;
+std::string StoppedBefore(const Json& pod) {
+  for (const Json& one : kube::ListAt(pod, "status", "initContainerStatuses")) {
+    const Json& ended = kube::At(one, "state", "terminated");
+    const int64_t code = kube::IntAt(ended, "exitCode", 0);
+    if (code == 0) continue;
+    const std::string message = kube::TextAt(ended, "message");
+    return fmt::format("its container {} ended with exit code {}{}{}", kube::TextAt(one, "name"),
+                       code, message.empty() ? "" : ": ", message);
+  }
+  return "";
+}
+
+bool HasRun(const Json& pod) {
+  const Json& statuses = kube::ListAt(pod, "status", "containerStatuses");
+  return std::any_of(statuses.begin(), statuses.end(), [](const Json& one) {
+    return !kube::At(one, "state", "running").is_null() ||
+           !kube::At(one, "state", "terminated").is_null();
   });
 }
 

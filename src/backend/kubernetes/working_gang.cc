@@ -47,7 +47,7 @@ class Watcher {
       for (size_t i = 0; i < members_.size(); ++i) {
         Member& member = members_[i];
         if (spec_.exactly_there && member.there && !member.bound) TRY_VOID(Bind(member, i));
-        if (member.ended && !member.log) ReadLog(member, i);
+        if (member.ended && !member.log) TRY_VOID(ReadLog(member, i));
       }
       const Duration now = Now();
       const size_t bound = Count(&Member::bound);
@@ -68,7 +68,7 @@ class Watcher {
     }
     took_ = Now() - running_at.value_or(bound_at.value_or(asked));
     for (size_t i = 0; i < members_.size(); ++i) {
-      if (!members_[i].log) ReadLog(members_[i], i);
+      if (!members_[i].log) TRY_VOID(ReadLog(members_[i], i));
     }
     return Gather();
   }
@@ -96,13 +96,15 @@ class Watcher {
     }));
     for (Member& member : members_) {
       // Whoever deleted it, its output went with it.
-      if (member.seen && !member.there && !member.ended) {
-        member.ended = true;
-        member.log_trouble = "its pod is gone";
-        member.log = PodLog{};
-      }
+      if (member.seen && !member.there && !member.ended) SaysNothing(member, "its pod is gone");
     }
     return {};
+  }
+
+  static void SaysNothing(Member& member, std::string why) {
+    member.ended = true;
+    member.log_trouble = std::move(why);
+    member.log = PodLog{};
   }
 
   Status Seen(const kube::Pod& pod, const Json& object) {
@@ -130,7 +132,12 @@ class Watcher {
     member.run = member.run || HasRun(object) || member.ended;
     member.word = WordOf(object);
     scheduler_.Hear(pod);
-    if (pod.phase == "Failed" && !HasRun(object)) {
+    const std::string stopped = StoppedBefore(object);
+    if (member.ended && !stopped.empty()) {
+      // It waited for rank 0, whose own words say more, if there are any.
+      SaysNothing(member, stopped);
+      member.word.clear();
+    } else if (pod.phase == "Failed" && !HasRun(object)) {
       return Fail(Code::kRefused,
                   fmt::format("pod {} was refused by {}: {}: {}", pod.meta.name,
                               pod.node_name.empty() ? "the cluster" : pod.node_name,
@@ -159,23 +166,27 @@ class Watcher {
     return Fail(Error(*answer.error).Context("binding " + member.name));
   }
 
-  void ReadLog(Member& member, size_t index) {
+  // Whoever may not read logs is told at once: the others' would be refused as well.
+  Status ReadLog(Member& member, size_t index) {
     const int first = static_cast<int>(index) * spec_.ranks_per_node;
     member.log = ParsePodLog("", request_.name, first, spec_.ranks_per_node);
     if (!member.there) {
       if (member.log_trouble.empty()) member.log_trouble = "it was never made";
-      return;
+      return {};
     }
     auto text = ReadPodLog(client_, request_.ns, member.name);
     if (!text.ok()) {
+      if (text.error().code == Code::kPermission)
+        return Fail(Error(text.error()).Context("the output of pod " + member.name));
       member.log_trouble = text.error().ToString();
-      return;
+      return {};
     }
     member.log = ParsePodLog(text->text, request_.name, first, spec_.ranks_per_node);
     if (!member.log->whole) {
       member.log_trouble = fmt::format("{} is missing{}", member.log->missing,
                                        text->cut ? " (the log is larger than is read)" : "");
     }
+    return {};
   }
 
   Error NotBound(size_t bound) const {
@@ -221,6 +232,7 @@ class Watcher {
                                 member.node.empty() ? "no node" : member.node, member.log_trouble,
                                 member.word.empty() ? "" : "; ", Printable(member.word)));
       }
+      if (member.log->ranks.empty()) result.all_started = false;
       for (const RankLog& rank : member.log->ranks) {
         if (!rank.begun) result.all_started = false;
         if (!rank.begun) continue;

@@ -28,6 +28,8 @@ struct Stage {
   GangSpec spec;
   std::map<std::string, std::string> logs;  // pod -> text; absent: the kubelet does not answer
   std::vector<std::string> bound;           // "w-0 n1"
+  std::string may_not;                      // what the API server says of logs, instead
+  std::map<int, std::string> stopped;       // pod's index -> its init container's last words
   std::string phase_after = "Succeeded", status_after = kEnded, reason_after;
   bool kubelet = true;  // pods that are bound end
 
@@ -60,7 +62,13 @@ struct Stage {
       const std::string node = Json::parse(exchange.body)["target"]["name"];
       bound.push_back(pod + " " + node);
       const int index = pod.back() - '0';
-      if (kubelet) {
+      if (stopped.contains(index)) {
+        Rewrite(
+            index, node, "Failed",
+            fmt::format(R"(,"initContainerStatuses":[{{"name":"wait-for-rank-0","state":)"
+                        R"({{"terminated":{{"exitCode":1,"reason":"Error","message":"{}"}}}}}}])",
+                        stopped[index]));
+      } else if (kubelet) {
         const std::string why = reason_after.empty()
                                     ? ""
                                     : fmt::format(R"(,"reason":"{}","message":"m")", reason_after);
@@ -71,6 +79,7 @@ struct Stage {
       return {Fault::Kind::kRefuse, 201, R"({"kind":"Status","status":"Success"})", {}, 0};
     }
     if (exchange.method == "GET" && Contains(rest, "/log")) {
+      if (!may_not.empty()) return {Fault::Kind::kRefuse, 403, may_not, {}, 0};
       if (!logs.contains(pod))
         return {Fault::Kind::kRefuse,
                 404,
@@ -150,6 +159,42 @@ TEST(WorkingGang, ARankThatFailedExplainsTheOthersSilence) {
   EXPECT_FALSE(result->all_started) << "two ranks said nothing";
   ASSERT_EQ(result->ranks.size(), 2u);
   EXPECT_EQ(result->ranks[1].result.exit_code, 7);
+}
+
+TEST(WorkingGang, WhoMayNotReadLogsIsToldAtOnce) {
+  Stage stage;
+  Make(stage);
+  stage.may_not =
+      R"({"kind":"Status","status":"Failure","reason":"Forbidden","code":403,"message":)"
+      R"("pods \"w-0\" is forbidden: User \"u\" cannot get resource \"pods/log\""})";
+  const auto began = stage.place.client.clock().Monotonic();
+  const auto result = stage.Watch();
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code, Code::kPermission);
+  EXPECT_THAT(result.error().ToString(), HasSubstr("the output of pod w-0"));
+  EXPECT_LT(stage.place.client.clock().Monotonic() - began, std::chrono::seconds(10));
+}
+
+TEST(WorkingGang, APodThatNeverFoundRankZeroSaysSo) {
+  for (const int code : {0, 7}) {
+    Stage stage;
+    Make(stage);
+    stage.stopped[1] = "w-0.w has no address after 120 s";
+    std::string& text = stage.logs["w-0"];
+    text.replace(text.rfind("end 0"), 5, fmt::format("end {}", code));
+    const auto result = stage.Watch();
+    if (code == 0) {
+      ASSERT_FALSE(result.ok());
+      EXPECT_EQ(result.error().code, Code::kUnavailable);
+      EXPECT_THAT(result.error().ToString(),
+                  HasSubstr("w-1 on n2 is not whole: its container wait-for-rank-0 ended with exit "
+                            "code 1: w-0.w has no address after 120 s"));
+      continue;
+    }
+    ASSERT_TRUE(result.ok()) << "rank 0's failure says why: " << result.error().ToString();
+    EXPECT_FALSE(result->all_started);
+    EXPECT_EQ(result->ranks.back().result.exit_code, 7);
+  }
 }
 
 TEST(WorkingGang, AKubeletsRefusalIsNamed) {
