@@ -42,11 +42,12 @@ S
 # ---- names and addresses: two pods of one machine listen at one port and find each other by name
 talk='
 import socket, sys, threading, time
+served = threading.Event()
 own, other = socket.gethostname(), {"left": "right", "right": "left"}[socket.gethostname()]
 def serve():
     at = socket.create_server((socket.gethostbyname(own), 29500))
     while True:
-        peer, _ = at.accept(); peer.sendall(own.encode()); peer.close()
+        peer, _ = at.accept(); peer.sendall(own.encode()); peer.close(); served.set()
 threading.Thread(target=serve, daemon=True).start()
 misses = 0
 while True:
@@ -60,7 +61,7 @@ for _ in range(100):
     except ConnectionError:
         time.sleep(0.2)
 print("known as", socket.getfqdn())
-time.sleep(3)'
+served.wait(60)  # who ends is named no more: not before the other has found it'
 pod left Never "$talk"; pod right Never "$talk"
 check a_pod_finds_its_peer_by_name says left '^heard right'
 check and_the_peer_finds_it says right '^heard left'
