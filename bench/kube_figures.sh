@@ -23,7 +23,7 @@ for scenario in "$@"; do
     kc wait --for=condition=Established crd --all --timeout=60s >/dev/null
   fi
   python3 "$top/bench/kube_figures.py" "$state" "$muster" "$scenario" "$bench" || tail -3 "$state/log/scheduler.log"
-  kc create namespace bench >/dev/null; kc -n bench create serviceaccount default >/dev/null
+  kc get namespace bench >/dev/null 2>&1 || { kc create namespace bench; kc -n bench create serviceaccount default; } >/dev/null
   [ -z "$bench" ] || "$bench" "$config" bind 2000 2 | grep '^bind'
   control_plane_down; pids=()
 done

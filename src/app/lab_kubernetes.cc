@@ -201,9 +201,14 @@ Result<LabKubernetes> LabKubernetesUp(World& world, const LabKubernetesOptions& 
       up.started.push_back(process.name);
     }
     if (process.name == "apiserver") {
-      TRY_VOID(WaitFor(world, processes, "apiserver", "the API server is not ready", [&] {
-        return ServerAnswers(world, spec.folder, kube::List(kube::kNamespaces, "", {}, 1));
-      }));
+      // The last of the roles that it makes at its first start; without its own the controller
+      // manager waits ten seconds and ends.
+      const kube::Resource bindings{"rbac.authorization.k8s.io", "v1", "rolebindings",
+                                    "RoleBinding"};
+      const kube::Request last =
+          kube::Get(bindings, "kube-system", "system::leader-locking-kube-controller-manager");
+      TRY_VOID(WaitFor(world, processes, "apiserver", "the API server is not ready",
+                       [&] { return ServerAnswers(world, spec.folder, last); }));
     }
     if (process.name == "controller-manager") {
       const kube::Resource accounts{"", "v1", "serviceaccounts", "ServiceAccount"};
