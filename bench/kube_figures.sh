@@ -3,11 +3,9 @@
 # loop of Binding calls of the same minutes: an urgent gang while 1,000 wait, and one that must evict; writes and idle; 20 gangs of 500 pods; 5,000 nodes with
 # 30,000 bound pods and a kill -9. Usage: kube_figures.sh [BUILD_FOLDER [SCENARIO...]]; default build/bench, all of them. Needs
 # tests/kubernetes/build.sh to have run. Nothing is asserted.
-set -u
-top=$(cd "$(dirname "$0")/.." && pwd)
-build=${1:-$top/build/bench}; shift
-muster=$build/muster bench=$(find "$build" -name kube_bench -type f | head -1)
-. "$top/tests/lib/control_plane.sh"
+build=${1:-$(dirname "$0")/../build/bench}; shift
+. "$(dirname "$0")/../tests/lib/control_plane.sh"
+bench=$(find "$build" -name kube_bench -type f | head -1)
 . "$top/tests/lib/scheduler.sh"
 need_control_plane etcd kube-apiserver kubectl
 need_program "$muster"

@@ -1,10 +1,5 @@
-# What the end-to-end scripts over the scheduler on Kubernetes share: objects as text, and looking until something is true.
+# What the end-to-end scripts over the scheduler on Kubernetes share: objects as text.
 
-until_true() { # until_true LOOKS COMMAND...: looks each 0.2 s
-  local looks=$1; shift
-  for _ in $(seq "$looks"); do "$@" && return 0; sleep 0.2; done
-  return 1
-}
 crd() { # crd GROUP VERSION PLURAL KIND SCOPE: a kind with a permissive schema, as an installation without its controllers has it
   cat <<C
 ---

@@ -3,16 +3,14 @@
 # quotas are edited and the API server is killed. What happened is then read from etcd's history as a cluster script with its decisions,
 # and the checker of scheduling decisions judges it (tests/sched_checker): gangs whole or not at all, capacity, quota, usable nodes.
 # Usage: run.sh [GANGS [SEED [BUILD_FOLDER]]]; default 10000 1. PASS and FAIL lines; figures on lines of their own.
-set -u
-top=$(cd "$(dirname "$0")/../.." && pwd)
-gangs=${1:-10000} seed=${2:-1} build=${3:-${MUSTER_BUILD:-$top/build/dev}}
-muster=$build/muster checker=$build/tests/sched_checker/muster_sched_checker
-. "$top/tests/lib/control_plane.sh"
+gangs=${1:-10000} seed=${2:-1} build=${3:-${MUSTER_BUILD:-$(dirname "$0")/../../build/dev}}
+. "$(dirname "$0")/../lib/control_plane.sh"
+checker=$build/tests/sched_checker/muster_sched_checker
 . "$top/tests/lib/scheduler.sh"
 need_control_plane etcd kube-apiserver kubectl
 need_program "$muster"
 need_program "$checker"
-alone "$@"
+alone
 # The history is read at the end: as JSON, and all of it.
 export COMPONENTS="etcd apiserver" APISERVER_FLAGS="--storage-media-type=application/json --etcd-compaction-interval=0"
 control_plane_up kubernetes-soak

@@ -3,24 +3,14 @@
 # Usage: run.sh [BUILD_FOLDER]. PASS, FAIL and SKIP lines; the last line counts. All of it runs in a network namespace with nothing but a
 # loopback, where that may be made. A part whose emulator is missing is skipped; with CI=true that is a failure.
 # sushy-emulator is had as tests/lib/sushy.sh says.
-set -u
-top=$(cd "$(dirname "$0")/../../.." && pwd)
-build=${1:-${MUSTER_BUILD:-$top/build/dev}}
-driver=$build/src/backend/bmc/muster_bmc_e2e
+. "$(dirname "$0")/../../lib/checks.sh"
 . "$top/tests/lib/sushy.sh"
-passed=0 failed=0 skipped=0
-pass() { echo "PASS $1"; passed=$((passed + 1)); }
-fail() { echo "FAIL $1: $2"; failed=$((failed + 1)); }
-skip() { if [ "${CI:-}" = true ]; then fail "$1" "$2"; else echo "SKIP $1: $2"; skipped=$((skipped + 1)); fi; }
-finish() { echo "$passed passed, $failed failed, $skipped skipped"; [ $failed -eq 0 ]; exit $?; }
-[ -x "$driver" ] || { fail driver "no $driver: build muster_bmc_e2e with the dev preset"; finish; }
+driver=$build/src/backend/bmc/muster_bmc_e2e
+need_program "$driver"
 have_sushy
-if [ "${MUSTER_ALONE:-}" != yes ] && unshare -n true 2>/dev/null; then
-  MUSTER_ALONE=yes exec unshare -n bash -c 'ip link set lo up && exec "$0" "$@"' "$0" "$@"
-fi
+alone
 work=$(mktemp -d "${TMPDIR:-/tmp}/muster-bmc.XXXXXX")
-pids=()
-stop() { for pid in "${pids[@]}"; do kill -KILL "$pid" 2>/dev/null && wait "$pid" 2>/dev/null; done; rm -rf "$work"; }
+stop() { end_pids; rm -rf "$work"; }
 trap stop EXIT
 facts() { timeout 120 "$driver" "$@" >"$work/facts" 2>&1; cat "$work/facts" >>"$work/all"; }
 check() { if grep -Eq "$2" "$work/facts"; then pass "$1"; else fail "$1" "no line matches '$2': $(tr '\n' ';' <"$work/facts" | cut -c1-400)"; fi; }
@@ -31,7 +21,7 @@ until_power() { # until_power STATE ARGS...: looks again, at most 60 times
 
 # ---- Redfish
 if ! have_sushy; then
-  skip redfish "$MUSTER_NO_SUSHY"
+  lacking redfish "$MUSTER_NO_SUSHY"
 else
   cat >"$work/emu.conf" <<C
 SUSHY_EMULATOR_LISTEN_IP = '127.0.0.1'
@@ -76,7 +66,7 @@ fi
 
 # ---- IPMI
 if ! command -v ipmi_sim >/dev/null || ! command -v ipmitool >/dev/null; then
-  skip ipmi "ipmi_sim or ipmitool is missing: Debian packages openipmi, ipmitool"
+  lacking ipmi "ipmi_sim or ipmitool is missing: Debian packages openipmi, ipmitool"
   finish
 fi
 cat >"$work/chassis.sh" <<'C'

@@ -4,15 +4,9 @@
 # object. Then the forms of text that lint and submit read.
 # Usage: run.sh [BUILD_FOLDER]. PASS, FAIL and SKIP lines; the last line counts. Kinds have permissive schemas and no controllers: the
 # script makes the pods as those controllers make them. Nodes are objects.
-set -u
-top=$(cd "$(dirname "$0")/../../.." && pwd)
-build=${1:-${MUSTER_BUILD:-$top/build/dev}}
-muster=$build/muster
-. "$top/tests/lib/control_plane.sh"
+. "$(dirname "$0")/../../lib/control_plane.sh"
 . "$top/tests/lib/scheduler.sh"
-need_control_plane etcd kube-apiserver kubectl
-need_program "$muster"
-alone "$@"
+begin etcd kube-apiserver kubectl
 export COMPONENTS="etcd apiserver" GATES=GenericWorkload=true RUNTIME_CONFIG=scheduling.k8s.io/v1beta1=true
 control_plane_up dialects
 export KUBECONFIG=$config

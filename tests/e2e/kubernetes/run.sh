@@ -3,14 +3,11 @@
 # them (once, about 10 CPU-minutes, into ~/.cache/muster). Usage: run.sh [BUILD_FOLDER]. PASS, FAIL and SKIP lines; the last line counts.
 # All of it runs in a network namespace with nothing but a loopback, where that may be made: whatever would dial out would fail.
 # Skipped without Go and without the binaries; a failure with CI=true. A cold build is made with MUSTER_E2E_HEAVY=1 or CI=true.
-set -u
-top=$(cd "$(dirname "$0")/../../.." && pwd)
-build=${1:-${MUSTER_BUILD:-$top/build/dev}}
+. "$(dirname "$0")/../../lib/control_plane.sh"
 driver=$build/src/kube/muster_kube_e2e
-. "$top/tests/lib/control_plane.sh"
 need_control_plane etcd kube-apiserver kube-controller-manager kubectl
 need_program "$driver"
-alone "$@"
+alone
 control_plane_up kubernetes
 kc create namespace e2e >/dev/null
 read -r port etcd_port <"$state/ports"

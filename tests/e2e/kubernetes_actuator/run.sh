@@ -2,16 +2,13 @@
 # The Kubernetes actuator against a real API server (tests/kubernetes/build.sh): leases, people who interfere, operands' labels, evictions
 # under a disruption budget. No kubelet runs: a pod that was evicted is taken away by this script, as a kubelet would.
 # Usage: run.sh [BUILD_FOLDER]. PASS, FAIL and SKIP lines; the last line counts. In a network namespace with a loopback alone.
-set -u
-top=$(cd "$(dirname "$0")/../../.." && pwd)
-build=${1:-${MUSTER_BUILD:-$top/build/dev}}
+. "$(dirname "$0")/../../lib/control_plane.sh"
 driver=$build/src/backend/kubernetes/muster_kubernetes_actuator_e2e
-. "$top/tests/lib/control_plane.sh"
 need_control_plane etcd kube-apiserver kube-controller-manager kubectl
 need_program "$driver"
-alone "$@"
+alone
 control_plane_up actuator
-kc create namespace train >/dev/null
+namespace train
 node() { # node NAME READY
   kc apply -f - >/dev/null <<N
 {apiVersion: v1, kind: Node, metadata: {name: $1, labels: {nvidia.com/gpu.deploy.dcgm: "true", nvidia.com/gpu.deploy.mig-manager: "paused", zone: a}}}
@@ -29,9 +26,7 @@ P
 }
 act() { timeout 100 "$driver" "$config" "$@" >"$work/facts" 2>&1; }
 check() { if grep -Eq "$2" "$work/facts"; then pass "$1"; else fail "$1" "no line matches '$2': $(tr '\n' ';' <"$work/facts" | cut -c1-500)"; fi; }
-is() { if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "'$2' and not '$3'"; fi; }
 field() { kc get node "$1" -o "jsonpath={$2}"; }
-for n in $(seq 60); do kc -n train get serviceaccount default >/dev/null 2>&1 && break; sleep 0.5; done
 node n1 True; node n2 Unknown
 kc -n train create configmap j >/dev/null
 uid=$(kc -n train get configmap j -o 'jsonpath={.metadata.uid}')

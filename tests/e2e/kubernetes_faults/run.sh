@@ -4,28 +4,15 @@
 # The API server's audit log says what was written: no pod is bound twice, whatever happens.
 # Usage: run.sh [BUILD_FOLDER]. MUSTER_OUTAGE_S (default 12, longer than a leader may go without a renewal; by hand 60) is the outage.
 # PASS, FAIL and SKIP lines; the last line counts. Nodes are objects; the StatefulSet controller is real.
-set -u
-top=$(cd "$(dirname "$0")/../../.." && pwd)
-build=${1:-${MUSTER_BUILD:-$top/build/dev}}
-muster=$build/muster
-. "$top/tests/lib/control_plane.sh"
+. "$(dirname "$0")/../../lib/control_plane.sh"
 . "$top/tests/lib/scheduler.sh"
-need_control_plane etcd kube-apiserver kube-controller-manager kubectl
-need_program "$muster"
-alone "$@"
+begin etcd kube-apiserver kube-controller-manager kubectl
 
 # etcd stands behind a proxy: the API server's port for it is the proxy's.
 work=$(mktemp -d "${TMPDIR:-/tmp}/muster-faults.XXXXXX")
 state=$work/state
 mkdir -p "$state"
-python3 - >"$work/ports" <<'P'
-import socket
-held = [socket.socket() for _ in range(3)]
-for s in held:
-    s.bind(("127.0.0.1", 0))
-print(*[s.getsockname()[1] for s in held])
-P
-read -r port proxy_port etcd_port <"$work/ports"
+read -r port proxy_port etcd_port < <(free_ports 3)
 echo "$port $proxy_port" >"$state/ports"
 echo 0 >"$work/delay"
 audit_policy >"$work/audit.yaml"
@@ -38,8 +25,7 @@ python3 "$top/tests/lib/slow_proxy.py" "$proxy_port" "$etcd_port" "$work/delay" 
 up() { config=$("$top/tests/kubernetes/up.sh" "$state" 2>"$work/up.err"); }
 if up; then pass control_plane_comes_up_behind_a_proxy; else fail control_plane_comes_up_behind_a_proxy "$(tail -3 "$work/up.err" | tr '\n' ';')"; finish; fi
 export KUBECONFIG=$config
-kc create namespace ml >/dev/null
-until_true 100 kc -n ml get serviceaccount default >/dev/null 2>&1
+namespace ml
 for i in 0 1 2 3; do node "n$i" "zone: a"; done | kc create -f - >/dev/null
 
 serve() { "$muster" sched serve --kubernetes >"$work/$1" 2>&1 & server=$!; pids+=($server); }

@@ -3,14 +3,9 @@
 # are written here from their published definitions; no operator and no kubelet runs: this script reports for the pods. kube-scheduler is the one
 # that goes pod by pod, Muster's own the one that places gangs.
 # Usage: run.sh [BUILD_FOLDER]. PASS, FAIL and SKIP lines; the last line counts. In a network namespace with a loopback alone.
-set -u
-top=$(cd "$(dirname "$0")/../../.." && pwd)
-build=${1:-${MUSTER_BUILD:-$top/build/dev}}
-muster=$build/muster
-. "$top/tests/lib/control_plane.sh"
-need_control_plane etcd kube-apiserver kube-controller-manager kube-scheduler kubectl
-need_program "$muster"
-alone "$@"
+. "$(dirname "$0")/../../lib/control_plane.sh"
+. "$top/tests/lib/verdicts.sh"
+begin etcd kube-apiserver kube-controller-manager kube-scheduler kubectl
 export COMPONENTS="etcd apiserver controller-manager scheduler"
 control_plane_up gates
 node() { # node NAME GPUS READY
@@ -41,28 +36,11 @@ cluster:
     - {name: n2, gpus: 8, numa: 2, gpu_model: NVIDIA H100 80GB HBM3, nics: [mlx5_0], nic_rate: 400 Gb/s}
 pins: {proof_image: "registry.example/tools@sha256:$(printf 'c%.0s' $(seq 64))", proof_scheduler: default-scheduler, gang_patience: 15s}
 S
-verdicts() { timeout 200 "$muster" "$@" --site "$work/site.yaml" -o json >"$work/json" 2>"$work/err"; code=$?; }
-# verdict NAME CODE SUBJECT LEVEL [TEXT]
-verdict() {
-  python3 - "$work/json" "$2" "$3" "$4" "${5:-}" >"$work/why" 2>&1 <<'P' && pass "$1" || fail "$1" "$(cat "$work/why" "$work/err" | tr '\n' ' ' | cut -c1-400)"
-import json, sys
-path, code, subject, level, text = sys.argv[1:]
-def walk(x):
-    if isinstance(x, dict):
-        if x.get("code") == code and "verdict" in x: yield x
-        for v in x.values(): yield from walk(v)
-    elif isinstance(x, list):
-        for v in x: yield from walk(v)
-found = [v for v in walk(json.load(open(path))) if not subject or v.get("subject", {}).get("id") == subject]
-print([(v["verdict"], v.get("text")) for v in found][:3])
-sys.exit(0 if found and all(v["verdict"] == level for v in found) and text in json.dumps(found) else 1)
-P
-}
 # holds NAME CODE: gate 4 was judged, and the criterion is not among what did not pass (a run prints no passes).
 holds() { grep -q '"id": 4' "$work/json" && ! grep -q "\"$2\"" "$work/json" && pass "$1" || fail "$1" "$(grep -A9 "\"code\": \"$2\"" "$work/json" | grep -E "verdict|text|reason" | tr '\n' ' '; tail -2 "$work/err")"; }
 for n in n1 n2; do node $n 8 True; done
 
-verdicts check -g 4
+look check -g 4
 verdict without_the_operator_its_state_is_unknown STK-028 prod unknown
 verdict every_gpu_is_allocatable STK-029 n1 pass
 verdict a_node_is_ready STK-020 n2 pass
@@ -81,7 +59,7 @@ D
 state clusterpolicies.nvidia.com cluster-policy '{"state":"ready"}'
 state nicclusterpolicies.mellanox.com nic-cluster-policy '{"state":"ready","appliedStates":[{"name":"state-OFED","state":"ready"},{"name":"state-RDMA-device-plugin","state":"ready"}]}'
 sleep 1
-verdicts check -g 4
+look check -g 4
 verdict a_ready_operator_passes STK-028 prod pass
 verdict its_operands_are_counted STK-027 prod pass
 verdict the_network_operator_passes STK-024 prod pass
@@ -94,7 +72,7 @@ kc -n default patch daemonset nvidia-driver-daemonset --subresource=status --typ
 state nicclusterpolicies.mellanox.com nic-cluster-policy '{"state":"error","appliedStates":[{"name":"state-OFED","state":"ready"},{"name":"state-RDMA-device-plugin","state":"error","message":"no such image"}]}'
 kc patch network-attachment-definitions.k8s.cni.cncf.io rail-0 --type=merge -p '{"metadata":{"annotations":{"k8s.v1.cni.cncf.io/resourceName":"rdma/other"}}}' >/dev/null
 node n2 7 True
-verdicts check -g 4
+look check -g 4
 verdict the_operator_that_is_not_ready_fails STK-028 prod fail
 verdict and_its_failed_operand_is_named STK-027 prod fail nvidia-driver-daemonset
 verdict the_network_state_that_fails_is_named STK-023 prod fail state-RDMA-device-plugin
@@ -125,7 +103,7 @@ reap() { # a kubelet's part: what is bound ends well, what is deleted goes
   done
 }
 reap & pids=($!)
-verdicts bringup run --from 4 --to 4
+look bringup run --from 4 --to 4
 holds a_gang_that_fits_starts_whole STK-010
 verdict a_scheduler_that_goes_pod_by_pod_is_found_out STK-011 prod fail
 holds the_proofs_leave_nothing STK-012
@@ -136,7 +114,7 @@ kill "${pids[@]}"; wait "${pids[@]}" 2>/dev/null; pids=()
 sed -i 's/proof_scheduler: default-scheduler/proof_scheduler: muster/' "$work/site.yaml"
 "$muster" sched serve --kubernetes --kubeconfig "$config" >"$work/serve.log" 2>&1 & pids=($!)
 reap & pids+=($!)
-verdicts bringup run --from 4 --to 4
+look bringup run --from 4 --to 4
 holds a_gang_scheduler_places_what_fits STK-010
 holds and_not_one_pod_of_what_does_not STK-011
 holds and_nothing_stays STK-012
@@ -145,8 +123,8 @@ holds and_nothing_stays STK-012
 timeout -s KILL 3 "$muster" bringup run --from 4 --to 4 --site "$work/site.yaml" >/dev/null 2>&1
 for n in $(seq 20); do [ -n "$(left)" ] && break; timeout -s KILL $((4 + n % 4)) "$muster" bringup run --from 4 --to 4 --site "$work/site.yaml" >/dev/null 2>&1; done
 [ -n "$(left)" ] && pass a_killed_proof_leaves_its_objects || fail a_killed_proof_leaves_its_objects "none were there at any of the kills"
-verdicts bringup run --from 4 --to 4
-[ "$code" = 6 ] && verdicts bringup resume
+look bringup run --from 4 --to 4
+[ "$code" = 6 ] && look bringup resume
 holds the_next_run_proves_again STK-012
 [ -z "$(left)" ] && pass and_nothing_of_the_killed_one_is_left || fail and_nothing_of_the_killed_one_is_left "$(left)"
 kill "${pids[@]}" 2>/dev/null; wait "${pids[@]}" 2>/dev/null; pids=()

@@ -2,15 +2,8 @@
 # Pods that really run in `muster lab kubernetes`: their names answered by its DNS server, an address for each, init containers, restarts,
 # and nothing of them left behind. Usage: run.sh [BUILD_FOLDER]. PASS, FAIL and SKIP lines; the last line counts. API server, controllers,
 # processes and names are real; kubelets are played. Runs in a network namespace with nothing but a loopback: port 53 is free there.
-set -u
-top=$(cd "$(dirname "$0")/../../.." && pwd)
-build=${1:-${MUSTER_BUILD:-$top/build/dev}}
-muster=$build/muster
-. "$top/tests/lib/control_plane.sh"
-. "$top/tests/lib/scheduler.sh"
-need_control_plane etcd kube-apiserver kube-controller-manager kubectl
-need_program "$muster"
-alone "$@"
+. "$(dirname "$0")/../../lib/control_plane.sh"
+begin etcd kube-apiserver kube-controller-manager kubectl
 [ "${MUSTER_ALONE:-}" = yes ] || { skip kubernetes_pods "port 53 is free in a network namespace alone"; finish; }
 unshare --mount --uts --pid --fork --mount-proc true 2>/dev/null || { skip kubernetes_pods "no mount and process namespaces can be made here"; finish; }
 lab_up kubernetes-pods --nodes 1 --run-commands --dns-delay 1s

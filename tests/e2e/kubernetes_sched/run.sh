@@ -3,15 +3,9 @@
 # Usage: run.sh [BUILD_FOLDER]. PASS, FAIL and SKIP lines; the last line counts. kubelets are played; everything else is real.
 # All of it runs in a network namespace with nothing but a loopback, where that may be made. A failure with CI=true where the control
 # plane is missing; tests/e2e/kubernetes builds it.
-set -u
-top=$(cd "$(dirname "$0")/../../.." && pwd)
-build=${1:-${MUSTER_BUILD:-$top/build/dev}}
-muster=$build/muster
-. "$top/tests/lib/control_plane.sh"
+. "$(dirname "$0")/../../lib/control_plane.sh"
 . "$top/tests/lib/scheduler.sh"
-need_control_plane etcd kube-apiserver kube-controller-manager kubectl
-need_program "$muster"
-alone "$@"
+begin etcd kube-apiserver kube-controller-manager kubectl
 lab_up kubernetes-sched --nodes 4 --run-commands
 says() { # says NAME EXPRESSION COMMAND...: its output has a line that matches
   local name=$1 expression=$2; shift 2
@@ -44,8 +38,7 @@ player=$(cut -d' ' -f1 "$lab/pid/player")
 kill -KILL "$player"; rm -f "$lab/nodes"
 if lab_start --nodes 4 --run-commands && [ "$(cut -d' ' -f1 "$lab/pid/player")" != "$player" ]; then pass a_killed_part_is_brought_up_again; else fail a_killed_part_is_brought_up_again "$(cat "$work/up.err")"; fi
 says nodes_are_seen_with_their_devices 'node003 +ready +8/8 +spine00/leaf00' "$muster" get nodes
-kc create namespace ml >/dev/null
-until_true 50 kc -n ml get serviceaccount default >/dev/null 2>&1
+namespace ml
 
 # ---- a gang that places, one that must not
 gang fits 4 6; gang never 5 8
@@ -136,7 +129,7 @@ if until_true 150 is_bound ml muster.dev/gang=heir 4; then pass the_other_replic
 
 # ---- the API server is killed and comes back
 kill -KILL "$(cut -d' ' -f1 "$lab/pid/apiserver")"
-lab_start --nodes 4 --run-commands
+until_true 5 lab_start --nodes 4 --run-commands  # while it is still dying, it seems to run
 kc -n ml delete pods --all --wait=true >/dev/null 2>&1
 gang after 4 8
 if until_true 300 is_bound ml muster.dev/gang=after 4; then pass an_api_server_restart_is_survived; else fail an_api_server_restart_is_survived "$(tail -5 "$work/b" | tr '\n' ';')"; fi

@@ -2,30 +2,17 @@
 # Gate 5 and the kubelets' own configuration on a site of type kubernetes: exporters as pods, read through a real API server's proxy, a real
 # Prometheus and Alertmanager on loopback, and configz of the lab's kubelets. Pages are those of a lab's nodes: every verdict is rehearsed.
 # Usage: run.sh [BUILD_FOLDER]. PASS, FAIL and SKIP lines; the last line counts.
-set -u
-top=$(cd "$(dirname "$0")/../../.." && pwd)
-build=${1:-${MUSTER_BUILD:-$top/build/dev}}
-muster=$build/muster
-. "$top/tests/lib/control_plane.sh"
-. "$top/tests/lib/scheduler.sh"
-need_control_plane etcd kube-apiserver kube-controller-manager kubectl
-need_program "$muster"
+. "$(dirname "$0")/../../lib/control_plane.sh"
+. "$top/tests/lib/roles.sh"
+. "$top/tests/lib/verdicts.sh"
 for program in prometheus prometheus-alertmanager; do
-  command -v $program >/dev/null || { echo "SKIP kubernetes_telemetry: $program is not installed"; skipped=1; finish; }
+  command -v $program >/dev/null || { skip kubernetes_telemetry "$program is not installed"; finish; }
 done
-alone "$@"
-work=$(mktemp -d "${TMPDIR:-/tmp}/muster-telemetry.XXXXXX")
-lab=$work/cluster config=$work/cluster/kubeconfig
-stop() {
-  for pid in "${pids[@]}"; do kill -KILL "$pid" 2>/dev/null && wait "$pid" 2>/dev/null; done
-  "$muster" lab kubernetes down --dir "$lab" >/dev/null 2>&1
-  rm -rf "$work"
-}
-trap stop EXIT
+begin etcd kube-apiserver kube-controller-manager kubectl
+lab_up telemetry --nodes 3 --gpus 2 --topology-policy best-effort --run-commands
 mkdir "$work/nodes"
 spec=nodes=3,gpus=2,rails=2,leaves=2,spines=1
 "$muster" lab create --spec $spec --out "$work/nodes/site.yaml" >"$work/create" 2>&1 || fail nodes "$(tail -2 "$work/create")"
-if "$muster" lab kubernetes up --dir "$lab" --nodes 3 --gpus 2 --topology-policy best-effort --run-commands >"$work/up" 2>&1; then pass lab_comes_up; else fail lab_comes_up "$(tail -2 "$work/up" | tr '\n' ';')"; finish; fi
 
 write_site() { # write_site [KUBECONFIG]
   cat >"$work/site.yaml" <<SITE
@@ -37,34 +24,6 @@ kubernetes: {kubeconfig: ${1:-$config}}
 cluster: {spec: "$spec"}
 telemetry: {prometheus: "http://127.0.0.1:$prometheus_port", alertmanager: "http://127.0.0.1:$alertmanager_port", synthetic: "http://127.0.0.1:$exporter_port/synthetic"}
 SITE
-}
-look() { timeout 300 "$muster" "$@" --site "$work/site.yaml" -o json >"$work/json" 2>"$work/err"; code=$?; }
-# gate NAME NUMBER VERDICT [TEXT]: the gate's verdict, and TEXT somewhere in what is told of it.
-gate() {
-  python3 - "$work/json" "$2" "$3" "${4:-}" >"$work/why" 2>&1 <<'P' && pass "$1" || fail "$1" "$(cat "$work/why" "$work/err" | tr '\n' ' ' | cut -c1-900)"
-import json, sys
-path, number, verdict, text = sys.argv[1:]
-whole = json.load(open(path))
-found = [g for g in whole["gates"] if g["id"] == int(number)]
-print([(g["verdict"], [(v["code"], v["subject"]["id"], v["verdict"], v["text"]) for v in g["verdicts"]][:6]) for g in found])
-sys.exit(0 if found and found[0]["verdict"] == verdict and text in json.dumps(found) else 1)
-P
-}
-# verdict NAME CODE SUBJECT LEVEL [TEXT]
-verdict() {
-  python3 - "$work/json" "$2" "$3" "$4" "${5:-}" >"$work/why" 2>&1 <<'P' && pass "$1" || fail "$1" "$(cat "$work/why" "$work/err" | tr '\n' ' ' | cut -c1-600)"
-import json, sys
-path, code, subject, level, text = sys.argv[1:]
-def walk(x):
-    if isinstance(x, dict):
-        if x.get("code") == code and "verdict" in x: yield x
-        for v in x.values(): yield from walk(v)
-    elif isinstance(x, list):
-        for v in x: yield from walk(v)
-found = [v for v in walk(json.load(open(path))) if v.get("subject", {}).get("id") == subject]
-print([(v["verdict"], v.get("text")) for v in found][:3])
-sys.exit(0 if found and all(v["verdict"] == level for v in found) and text in json.dumps(found) else 1)
-P
 }
 
 # The exporters: a pod on each node with an address of its own, as the GPU Operator labels them; what answers there is the lab's page.
@@ -102,10 +61,7 @@ for i in 0 1 2; do
   python3 "$work/page.py" "$(address $i)" "$exporter_port" "node00$i" 2>"$work/page$i" & pids+=($!)
 done
 
-read -r prometheus_port alertmanager_port < <(python3 -c 'import socket
-held = [socket.socket() for _ in range(2)]
-for s in held: s.bind(("127.0.0.1", 0))
-print(*[s.getsockname()[1] for s in held])')
+read -r prometheus_port alertmanager_port < <(free_ports 2)
 cp "$top/packaging/prometheus/muster.rules.yml" "$work/rules.yml"
 cat >"$work/prometheus.yml" <<PROM
 global: {scrape_interval: 1s, evaluation_interval: 1s}
@@ -123,12 +79,11 @@ until_true 150 scraped || fail prometheus_scrapes "$(tail -2 "$work/prometheus.l
 sleep 3
 
 write_site
-for g in 1 2 3 4; do "$muster" gate waive $g --by 'A. Person' --reason 'not this test' --until 1d --site "$work/site.yaml" >/dev/null 2>&1; done
+waive 1 2 3 4
 look bringup run --from 5 --to 5
 gate exporters_series_and_the_alert_are_proven 5 pass
-grep -q '"origin": "rehearsed"' "$work/json" && ! grep -q '"origin": "live"' "$work/json" && pass played_kubelets_make_a_rehearsal || fail played_kubelets_make_a_rehearsal "$(grep '"origin"' "$work/json" | sort | uniq -c | tr '\n' ' ')"
-run=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["run"])' "$work/json")
-"$muster" verify "$run" --site "$work/site.yaml" >"$work/verify" 2>&1 && pass the_run_can_be_judged_again || fail the_run_can_be_judged_again "$(tail -2 "$work/verify" | tr '\n' ';')"
+rehearsed played_kubelets_make_a_rehearsal
+judged_again the_run_can_be_judged_again
 
 # An exporter that is gone: its page and its series are missed, each by its own criterion.
 kc -n gpu-operator delete pod nvidia-dcgm-exporter-1 --force --grace-period=0 >/dev/null 2>&1
@@ -161,13 +116,9 @@ look check -g 4
 verdict the_kubelets_policy_is_read STK-030 node001 pass
 
 # Without the rights for them, pages and configuration are UNKNOWN with the refusal, and the roles that install renders are enough.
-"$muster" install kubernetes --out "$work/install" --image "registry.example/muster@sha256:$(printf 'a%.0s' $(seq 64))" >"$work/out" 2>&1
-kc create serviceaccount looker >/dev/null
-for role in observer kubelet-reader exporter-reader; do
-  kc apply -f "$(grep -l "^  name: muster-$role" "$work"/install/*clusterrole-* | head -1)" >/dev/null 2>>"$work/err"
-done
+cluster_roles observer kubelet-reader exporter-reader
+account default looker
 kc create clusterrolebinding observer --clusterrole=muster-observer --serviceaccount=default:looker >/dev/null
-sed -E "s|token: \"[^\"]*\"|token: \"$(kc create token looker --duration=1h)\"|" "$config" >"$work/looker.kubeconfig"
 write_site "$work/looker.kubeconfig"
 look check -g 5
 verdict a_page_that_may_not_be_read_is_unknown TEL-005 node000 unknown 403

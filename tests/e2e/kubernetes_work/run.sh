@@ -3,14 +3,10 @@
 # sweep, a training run and a model server as pods, their logs read through the API. The kubelets are the lab's player, so ranks are real
 # processes of this machine over loopback, and every verdict is labelled rehearsed.
 # Usage: run.sh [BUILD_FOLDER]. PASS, FAIL and SKIP lines; the last line counts.
-set -u
-top=$(cd "$(dirname "$0")/../../.." && pwd)
-build=${1:-${MUSTER_BUILD:-$top/build/dev}}
-muster=$build/muster
-. "$top/tests/lib/control_plane.sh"
-need_control_plane etcd kube-apiserver kube-controller-manager kubectl
-need_program "$muster"
-alone "$@"
+. "$(dirname "$0")/../../lib/control_plane.sh"
+. "$top/tests/lib/roles.sh"
+. "$top/tests/lib/verdicts.sh"
+begin etcd kube-apiserver kube-controller-manager kubectl
 lab_up kubernetes-work --nodes 3 --gpus 2 --run-commands --dns-delay 1s
 "$muster" sched serve --kubernetes --kubeconfig "$config" >"$work/serve.log" 2>&1 & pids+=($!)
 
@@ -39,24 +35,12 @@ training: {command: [$train], rank_reports: true, ranks_per_node: 2, steps: 60, 
 inference: {command: [$work/ranks.sh, serve, --checkpoint, $work/checkpoint, --host, 0.0.0.0, --port, "18431"], port: 18431, model: muster-char-lm, requests: 40, requests_per_s: 20, ttft_p99: 5s, tpot_p99: 1s}
 pins: {proof_image: "registry.example/tools@sha256:$(printf 'c%.0s' $(seq 64))", proof_scheduler: $scheduler, proof_annotations: "$annotations", $pins}
 S
-  for g in "$@"; do "$muster" gate waive $g --by 'A. Person' --reason 'not this test' --until 1d --site "$work/site.yaml" >/dev/null 2>&1; done
+  waive "$@"
 }
-run() { timeout 300 "$muster" bringup run --site "$work/site.yaml" -o json "$@" >"$work/json" 2>"$work/err"; code=$?; }
+run() { look bringup run "$@"; }
 train_again() { write_site 1 2 3 4 5 6; run --from 7 --to 7; }
 left() { kc get jobs,services,pods -A -l muster.dev/proof=true -o name | tr '\n' ' '; }
 none_left() { [ -z "$(left)" ] && pass "$1" || fail "$1" "$(left)"; }
-# gate NAME NUMBER VERDICT [TEXT]: the gate's verdict, and TEXT somewhere in what is told of it.
-gate() {
-  python3 - "$work/json" "$2" "$3" "${4:-}" >"$work/why" 2>&1 <<'P' && pass "$1" || fail "$1" "$(cat "$work/why" "$work/err" | tr '\n' ' ' | cut -c1-600)"
-import json, sys
-path, number, verdict, text = sys.argv[1:]
-whole = json.load(open(path))
-found = [g for g in whole["gates"] if g["id"] == int(number)]
-print([(g["verdict"], [(v["code"], v["verdict"], v["text"]) for v in g["verdicts"]][:3]) for g in found])
-sys.exit(0 if found and found[0]["verdict"] == verdict and text in json.dumps(found) else 1)
-P
-}
-rehearsed() { grep -q '"origin": "rehearsed"' "$work/json" && ! grep -q '"origin": "live"' "$work/json" && pass "$1" || fail "$1" "$(grep '"origin"' "$work/json" | sort | uniq -c | tr '\n' ' ')"; }
 
 write_site 1 2 3 4 5
 run --from 6 --to 8
@@ -65,7 +49,7 @@ gate a_training_run_in_pods_passes 7 pass
 gate a_model_server_in_a_pod_is_loaded 8 warn INF-007
 rehearsed played_kubelets_make_a_rehearsal
 none_left nothing_of_the_proofs_is_left
-"$muster" verify "$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["run"])' "$work/json")" --site "$work/site.yaml" >"$work/verify" 2>&1 && pass the_run_can_be_judged_again || fail the_run_can_be_judged_again "$(tail -2 "$work/verify" | tr '\n' ';')"
+judged_again the_run_can_be_judged_again
 
 # What goes wrong in pods, and what is said of it. Never a pass.
 good=$train
@@ -83,11 +67,9 @@ none_left and_it_waits_no_longer
 scheduler=muster pins="gang_patience: 20s"
 
 # The role that install renders is enough; without the logs of pods nothing is known, and what is missing is named.
-"$muster" install kubernetes --out "$work/install" --image "registry.example/muster@sha256:$(printf 'a%.0s' $(seq 64))" >"$work/out" 2>&1
-kc create serviceaccount prover >/dev/null
-kc apply -f "$(grep -l 'name: muster-prover' "$work/install"/* | head -1)" >/dev/null 2>"$work/err"
+cluster_roles prover
+account default prover
 kc create clusterrolebinding prover --clusterrole=muster-prover --serviceaccount=default:prover >/dev/null 2>>"$work/err" || fail role "$(cat "$work/err")"
-sed -E "s|token: \"[^\"]*\"|token: \"$(kc create token prover --duration=1h)\"|" "$config" >"$work/prover.kubeconfig"
 kubeconfig=$work/prover.kubeconfig
 write_site 1 2 3 4 5; run --from 6 --to 7
 gate the_provers_role_is_enough_for_sweeps 6 pass
@@ -108,7 +90,7 @@ for n in $(seq 12); do
 done
 [ -n "$(left)" ] && pass a_killed_run_leaves_its_pods || fail a_killed_run_leaves_its_pods "none were there at any of the kills"
 run --from 7 --to 7
-[ "$code" = 6 ] && { timeout 300 "$muster" bringup resume --site "$work/site.yaml" -o json >"$work/json" 2>"$work/err"; }
+[ "$code" = 6 ] && look bringup resume
 gate the_next_run_passes 7 pass
 none_left and_nothing_of_the_killed_one_is_left
 finish

@@ -4,12 +4,8 @@
 # Usage: run.sh [BUILD_FOLDER]. PASS, FAIL and SKIP lines; the last line counts. The manifests are those of ../shared/manifests, with
 # the repairs of `muster lint --fix`, where that is there, and those beside this script. Kubelets and devices are played; Kueue's and
 # Volcano's kinds have open schemas. torch is had as tests/lib/torch.sh says.
-set -u
-top=$(cd "$(dirname "$0")/../../.." && pwd)
+. "$(dirname "$0")/../../lib/control_plane.sh"
 here=$top/tests/e2e/kueue_exercise
-build=${1:-${MUSTER_BUILD:-$top/build/dev}}
-muster=$build/muster
-. "$top/tests/lib/control_plane.sh"
 . "$top/tests/lib/scheduler.sh"
 . "$top/tests/lib/torch.sh"
 need_control_plane etcd kube-apiserver kube-controller-manager kubectl
@@ -18,7 +14,7 @@ export MUSTER_EXERCISE_WORK=${MUSTER_EXERCISE_WORK:-$(mktemp -d "${TMPDIR:-/tmp}
 work=$MUSTER_EXERCISE_WORK
 # While there may be a network.
 [ "${MUSTER_ALONE:-}" = yes ] || { have_torch >"$work/no_torch" && rm "$work/no_torch"; }
-alone "$@"
+alone
 [ "${MUSTER_ALONE:-}" = yes ] || { skip kueue_exercise "port 53 is free in a network namespace alone"; rm -rf "$work"; finish; }
 
 # What the pods' images would bring: torchrun and python with torch.
@@ -39,8 +35,7 @@ else
   fail the_kinds_are_installed "$(cat "$work/installed" "$work/crds" | tail -3 | tr '\n' ';') $(ls "$work/install" | tr '\n' ' ')"; finish
 fi
 kc wait --for=condition=Established crd --all --timeout=60s >/dev/null 2>&1
-kc create namespace ml >/dev/null
-until_true 50 kc -n ml get serviceaccount default >/dev/null 2>&1
+namespace ml
 "$muster" sched serve --kubernetes --kueue --for default-scheduler,volcano --volcano-jobs -o json >"$work/served" 2>"$work/serve" &
 server=$!; pids+=($server)
 

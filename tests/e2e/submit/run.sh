@@ -2,17 +2,10 @@
 # muster submit against a real API server and controller manager (tests/kubernetes/build.sh): preview, apply, the half-made set, the twin,
 # what it waits for, server-side conflicts. No kubelet runs: pods are objects, and this script writes what a kubelet would report.
 # Usage: run.sh [BUILD_FOLDER]. PASS, FAIL and SKIP lines; the last line counts. In a network namespace with a loopback alone.
-set -u
-top=$(cd "$(dirname "$0")/../../.." && pwd)
-build=${1:-${MUSTER_BUILD:-$top/build/dev}}
-muster=$build/muster
-. "$top/tests/lib/control_plane.sh"
-need_control_plane etcd kube-apiserver kube-controller-manager kubectl
-need_program "$muster"
-alone "$@"
+. "$(dirname "$0")/../../lib/control_plane.sh"
+begin etcd kube-apiserver kube-controller-manager kubectl
 control_plane_up submit
-kc create namespace train >/dev/null
-for n in $(seq 60); do kc -n train get serviceaccount default >/dev/null 2>&1 && break; sleep 0.5; done
+namespace train
 image=registry.example/llm@sha256:$(printf 'a%.0s' $(seq 64))
 job=(submit --class ddp --name llm -n train --shape 2x8xH100 --image "$image" --rdma rdma/ib=1 --queue research
   --checkpoint checkpoints:/checkpoints/llm --label team=research --kubeconfig "$config")
@@ -20,7 +13,6 @@ run() { timeout 120 "$muster" "$@" >"$work/out" 2>"$work/err"; code=$?; }
 show() { cat "$work/out" "$work/err" | tr '\n' ';' | cut -c1-600; }
 exits() { if [ "$code" = "$2" ]; then pass "$1"; else fail "$1" "exit $code, not $2: $(show)"; fi; }
 says() { if cat "$work/out" "$work/err" | grep -Eq -- "$2"; then pass "$1"; else fail "$1" "nothing matches '$2': $(show)"; fi; }
-is() { if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "'$2' and not '$3'"; fi; }
 there() { kc -n train get "$1" "$2" --ignore-not-found -o name; }
 
 run "${job[@]}" --dry-run -- train.py
