@@ -4,50 +4,29 @@
 # What the hosts' tools print is rehearsed: looks are the lab's tools (`muster lab exec`), acts are tests/host_tools/standin.py.
 # Each host is an sshd in a mount namespace of its own, whose boot id is a file that a reboot or a power cycle replaces.
 # Usage: run.sh [BUILD_FOLDER]. PASS, FAIL and SKIP lines; the last line counts.
-set -u
-export LC_ALL=C
-top=$(cd "$(dirname "$0")/../../.." && pwd)
-build=${1:-${MUSTER_BUILD:-$top/build/dev}}
-build=$(cd "$build" && pwd) || exit 1
-muster=$build/muster
-[ -x "$muster" ] || muster=$(find "$build" -name muster -type f -perm -u+x 2>/dev/null | head -1)
-passed=0 failed=0 skipped=0
-pass() { echo "PASS hosts_$1"; passed=$((passed + 1)); }
-fail() { echo "FAIL hosts_$1: $2"; failed=$((failed + 1)); }
-skip() { if [ "${CI:-}" = true ]; then fail "$1" "$2"; else echo "SKIP hosts_$1: $2"; skipped=$((skipped + 1)); fi; }
-skip_here() { echo "SKIP hosts_$1: $2"; skipped=$((skipped + 1)); }
-finish() { echo "$passed passed, $failed failed, $skipped skipped"; [ $failed -eq 0 ]; exit $?; }
-[ -n "$muster" ] && [ -x "$muster" ] || { fail binary "no muster in $build"; finish; }
-sshd=$(PATH=$PATH:/usr/sbin command -v sshd || true)
-[ -n "$sshd" ] && command -v ssh-keygen >/dev/null || { skip sshd "openssh-server is not installed"; finish; }
-command -v ipmi_sim >/dev/null && command -v ipmitool >/dev/null || { skip ipmi "Debian packages openipmi and ipmitool are not installed"; finish; }
+suite=hosts
+. "$(dirname "$0")/../../lib/hosts.sh"
+. "$top/tests/lib/ipmi_sim.sh"
 . "$top/tests/lib/sushy.sh"
+need_program "$muster"
+need_sshd
+command -v ipmi_sim >/dev/null && command -v ipmitool >/dev/null || { lacking ipmi "Debian packages openipmi and ipmitool are not installed"; finish; }
 have_sushy
-if [ "${MUSTER_ALONE:-}" != yes ]; then
-  # One that can neither hide its boot id nor be alone on its loopback would touch this machine.
-  unshare -n -m true 2>/dev/null || { skip namespaces "no namespaces may be made here"; finish; }
-  MUSTER_ALONE=yes exec unshare -n -m bash -c 'ip link set lo up && exec "$0" "$@"' "$0" "$@"
-fi
+# One that can neither hide its boot id nor be alone on its loopback would touch this machine.
+in_namespaces "-n -m" || { lacking namespaces "no namespaces may be made here"; finish; }
 work=$(mktemp -d "${TMPDIR:-/tmp}/muster-hosts.XXXXXX")
-pids=()
 stop() {
-  for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null; done
+  end_pids
   [ -z "${kubernetes:-}" ] || "$top/tests/kubernetes/down.sh" "$work/kubernetes" --wipe
   rm -rf "$work"
 }
 trap stop EXIT
 cd "$work" || exit 1
-[ "$(id -u)" -ne 0 ] || mkdir -p -m 755 /run/sshd
-waits() { local n; for n in $(seq 120); do "$@" >/dev/null 2>&1 && return; sleep 0.25; done; return 1; }
-is() { if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "'$2' and not '$3'"; fi; }
-says() { if grep -Eq "$3" "$2"; then pass "$1"; else fail "$1" "no line of $2 matches '$3': $(tail -4 "$2" | tr '\n' ';' | cut -c1-500)"; fi; }
 
 # ---- the hosts
 "$muster" lab create --out "$work/lab.yaml" --spec nodes=2,gpus=2,numa=1,rails=0,leaves=0,spines=0,rate=400 >lab.log 2>&1 || { fail lab "$(tail -1 lab.log)"; finish; }
 lab=$work/lab.yaml
-for key in host user; do ssh-keygen -q -t ed25519 -N '' -C muster-test -f "$work/$key"; done
-cp user.pub authorized_keys
-: >known_hosts
+ssh_keys host user
 host() { # host NODE PORT: its tools and its sshd
   local h=$work/$1 tool; mkdir -p "$h/bin"
   cat /proc/sys/kernel/random/uuid >"$h/boot_id"; : >"$h/kmsg"
@@ -107,44 +86,18 @@ for line in sys.argv[2].splitlines():
 json.dump({"gpus": gpus, "jobs": [], "units": {"nvidia-dcgm": {"state": "active", "id": "a1"}}, "modules": {"nvidia": 7}, "packages": {},
            "mirror": {}}, open(sys.argv[1], "w"))
 P
-  cat >"$h/sshd_config" <<C
-Port $2
-ListenAddress 127.0.0.1
-HostKey $work/host
-PidFile none
-AuthorizedKeysFile $work/authorized_keys
-StrictModes no
-PasswordAuthentication no
-KbdInteractiveAuthentication no
-PermitRootLogin prohibit-password
-UsePAM no
-MaxStartups 100
-SetEnv HOME=$work PATH=$h/bin:/usr/bin:/bin MUSTER_STANDIN=$h MUSTER_STATE_DIR=$h/state MUSTER_KMSG=$h/kmsg
-C
+  sshd_config "$2" "$work" "HOME=$work PATH=$h/bin:/usr/bin:/bin MUSTER_STANDIN=$h MUSTER_STATE_DIR=$h/state MUSTER_KMSG=$h/kmsg" >"$h/sshd_config"
   unshare -m sh -c "mount --bind '$h/boot_id' /proc/sys/kernel/random/boot_id && exec '$sshd' -D -e -f '$h/sshd_config'" 2>"$h/sshd.log" &
   pids+=($!)
-  waits sh -c "exec 3<>/dev/tcp/127.0.0.1/$2" || waits bash -c "exec 3<>/dev/tcp/127.0.0.1/$2" || { fail "sshd_of_$1" "$(tail -1 "$h/sshd.log")"; finish; }
-  echo "[127.0.0.1]:$2 $(cut -d' ' -f1,2 "$work/host.pub")" >>known_hosts
+  until_true 150 listens "$2" || { fail "sshd_of_$1" "$(tail -1 "$h/sshd.log")"; finish; }
+  ssh_knows 127.0.0.1 "$2"
 }
 nodes=($("$muster" node list --site "$lab" -o json | python3 -c 'import json,sys; print(*(n["node"] for n in json.load(sys.stdin)["nodes"]))'))
 a=${nodes[0]} b=${nodes[1]}
 mount --make-rprivate / 2>/dev/null
 host "$a" 20022
 host "$b" 20023
-cat >ssh_config <<C
-Host $a
-  Port 20022
-Host $b
-  Port 20023
-Host *
-  HostName 127.0.0.1
-  User $(id -un)
-  IdentityFile $work/user
-  IdentitiesOnly yes
-  IdentityAgent none
-  UserKnownHostsFile $work/known_hosts
-  GlobalKnownHostsFile /dev/null
-C
+{ printf 'Host %s\n  Port %s\n' "$a" 20022 "$b" 20023; ssh_config; } >ssh_config
 
 # ---- the controllers: IPMI of the first node (it cuts the power of the played host), Redfish of the second
 cat >chassis.sh <<C
@@ -164,7 +117,6 @@ while [ \$# -gt 0 ]; do
 done
 C
 chmod +x chassis.sh; echo 1 >power
-. "$top/tests/lib/ipmi_sim.sh"
 start_ipmi_sim "$work" "$work/chassis.sh"; pids+=("$ipmi_pid")
 redfish=
 if have_sushy; then
@@ -175,10 +127,10 @@ SUSHY_EMULATOR_STATE_DIR = '$work'
 SUSHY_EMULATOR_FAKE_SYSTEMS = [{'uuid': 'aaaaaaaa-0000-0000-0000-000000000001', 'name': '$b', 'power_state': 'On', 'external_notifier': False, 'nics': []}]
 C
   "$sushy" --config emu.conf --fake >sushy.log 2>&1 </dev/null & pids+=($!)
-  waits curl -s -o /dev/null --noproxy '*' http://127.0.0.1:18009/redfish/v1
+  until_true 150 curl -s -o /dev/null --noproxy '*' http://127.0.0.1:18009/redfish/v1
   redfish="  - {nodes: [$b], address: \"http://127.0.0.1:18009\", user: admin, password: \"file:./secret\", system: \"{node}\"}"
 else
-  skip redfish "$MUSTER_NO_SUSHY"
+  lacking redfish "$MUSTER_NO_SUSHY"
 fi
 echo not-on-a-command-line >secret; chmod 600 secret
 export SIM_SECRET=sim-secret
@@ -201,7 +153,6 @@ S
 }
 site site.yaml ""
 export MUSTER_SITE=$work/site.yaml
-act() { timeout 300 "$muster" "$@" >out.txt 2>err.txt; rc=$?; cat out.txt err.txt >>all.txt; }
 boots() { if [ -e "$work/$a/boots" ]; then wc -l <"$work/$a/boots"; else echo 0; fi; }
 
 # ---- the contract of every actuator, over the same sshds
@@ -212,7 +163,7 @@ if [ -x "$driver" ]; then
 elif [ "$build" = "$top/build/dev" ]; then
   fail they_keep_the_contract "no $driver: build muster_hosts_e2e"
 else
-  skip_here they_keep_the_contract "no $driver in this build"
+  skip they_keep_the_contract "no $driver in this build"
 fi
 
 # ---- cordons by hand: on the host, for any engine to see
@@ -244,7 +195,7 @@ rm -rf .muster/runbooks/r-* "$a/state/acts" "$a/kept.log"; : >"$a/kmsg"; : >"$a/
 act runbook plan R6 --on "$a/gpu1" --out plan.json
 "$muster" runbook run plan.json --approve >killed.txt 2>&1 & run=$!
 begun() { set -- "$a"/state/acts/*/begun; [ -e "$1" ]; }
-waits begun; kill -9 $run; wait $run 2>/dev/null
+until_true 150 begun; kill -9 $run; wait $run 2>/dev/null
 says the_reset_had_begun "$a/state/acts/"*/begun '^[0-9a-f]{8}-'
 act runbook resume --approve; is a_killed_run_goes_on $rc 0
 is it_was_reset_once "$(grep -c -- '--gpu-reset' "$a/asked")" 1
@@ -305,7 +256,7 @@ act node return "$a"; is a_parked_node_comes_back_through_gate_3 $rc 0
 # ---- cordons that an API server keeps: the same words, the lease on the Node
 bin=${MUSTER_KUBERNETES_BIN:-${XDG_CACHE_HOME:-$HOME/.cache}/muster/kubernetes/bin}
 for name in etcd kube-apiserver kube-controller-manager kubectl; do
-  [ -x "$bin/$name" ] || { skip kubernetes "no $bin/$name: tests/kubernetes/build.sh builds it"; finish; }
+  [ -x "$bin/$name" ] || { lacking kubernetes "no $bin/$name: tests/kubernetes/build.sh builds it"; finish; }
 done
 export MUSTER_KUBERNETES_BIN=$bin
 kubernetes=yes

@@ -2,32 +2,15 @@
 # Packages pinned on a host by the real binary over a real sshd, by real dpkg and apt of a throw-away root (an overlay over this machine's),
 # once through apt on the host and once through Ansible from this machine: forth, back when the proof fails, and over a kill -9.
 # Usage: run.sh [BUILD_FOLDER]. PASS, FAIL and SKIP lines; the last line counts.
-set -u
-export LC_ALL=C
-top=$(cd "$(dirname "$0")/../../.." && pwd)
-build=${1:-${MUSTER_BUILD:-$top/build/dev}}
-build=$(cd "$build" && pwd) || exit 1
-muster=$build/muster
-[ -x "$muster" ] || muster=$(find "$build" -name muster -type f -perm -u+x 2>/dev/null | head -1)
-passed=0 failed=0 skipped=0
-pass() { echo "PASS packages_$1"; passed=$((passed + 1)); }
-fail() { echo "FAIL packages_$1: $2"; failed=$((failed + 1)); }
-skip() { if [ "${CI:-}" = true ]; then fail "$1" "$2"; else echo "SKIP packages_$1: $2"; skipped=$((skipped + 1)); fi; }
-finish() { echo "$passed passed, $failed failed, $skipped skipped"; [ $failed -eq 0 ]; exit $?; }
-is() { if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "'$2' and not '$3': $(tail -qn 3 out.txt err.txt 2>/dev/null | tr '\n' ';' | cut -c1-400)"; fi; }
-says() { if grep -Eq -- "$3" "$2"; then pass "$1"; else fail "$1" "no line of $2 matches '$3': $(tail -4 "$2" | tr '\n' ';' | cut -c1-400)"; fi; }
-[ -n "$muster" ] && [ -x "$muster" ] || { fail binary "no muster in $build"; finish; }
-sshd=$(PATH=$PATH:/usr/sbin command -v sshd || true)
-[ -n "$sshd" ] && command -v ssh-keygen >/dev/null || { skip sshd "openssh-server is not installed"; finish; }
-command -v dpkg-deb >/dev/null && command -v apt-get >/dev/null || { skip debian "this is no Debian"; finish; }
-if [ "${MUSTER_ALONE:-}" != yes ]; then
-  unshare -n -m true 2>/dev/null || { skip namespaces "no namespaces may be made here"; finish; }
-  MUSTER_ALONE=yes exec unshare -n -m bash -c 'ip link set lo up && exec "$0" "$@"' "$0" "$@"
-fi
+suite=packages
+. "$(dirname "$0")/../../lib/hosts.sh"
+need_program "$muster"
+need_sshd
+command -v dpkg-deb >/dev/null && command -v apt-get >/dev/null || { lacking debian "this is no Debian"; finish; }
+in_namespaces "-n -m" || { lacking namespaces "no namespaces may be made here"; finish; }
 work=$(mktemp -d "${TMPDIR:-/tmp}/muster-packages.XXXXXX")
-pids=()
 stop() {
-  for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null; done
+  end_pids
   umount -l "$work/root" "$work/disk" 2>/dev/null
   rm -rf "$work"
 }
@@ -36,8 +19,8 @@ cd "$work" || exit 1
 mount --make-rprivate / 2>/dev/null
 mkdir disk && mount -t tmpfs tmpfs disk && mkdir disk/upper disk/work root &&
   mount -t overlay overlay -o "lowerdir=/,upperdir=$work/disk/upper,workdir=$work/disk/work" root 2>mount.err ||
-  { skip overlay "no overlay can be mounted: $(tail -1 mount.err 2>/dev/null)"; finish; }
-mount --rbind /proc root/proc && mount --rbind /dev root/dev || { skip mounts "no /proc in the throw-away root"; finish; }
+  { lacking overlay "no overlay can be mounted: $(tail -1 mount.err 2>/dev/null)"; finish; }
+mount --rbind /proc root/proc && mount --rbind /dev root/dev || { lacking mounts "no /proc in the throw-away root"; finish; }
 there() { chroot "$work/root" /usr/bin/env PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"; }
 
 # ---- five versions of a package in a mirror of its own: 1.2 does not work, 1.3 takes its time
@@ -60,37 +43,13 @@ is the_host_begins_with "$(installed)" "1.0-1 install"
 is this_machine_has_none "$(dpkg-query -W muster-probe 2>/dev/null)" ""
 
 # ---- the host
-for key in host user; do ssh-keygen -q -t ed25519 -N '' -C muster-test -f "$work/$key"; done
-cp user.pub authorized_keys
+ssh_keys host user
 mkdir -p root/keys root/run/sshd root/home/probe; cp host host.pub authorized_keys root/keys/
-cat >root/keys/sshd_config <<C
-Port 20032
-ListenAddress 127.0.0.1
-HostKey /keys/host
-PidFile none
-AuthorizedKeysFile /keys/authorized_keys
-StrictModes no
-PasswordAuthentication no
-KbdInteractiveAuthentication no
-PermitRootLogin prohibit-password
-UsePAM no
-Subsystem sftp internal-sftp
-SetEnv HOME=/home/probe PATH=/usr/sbin:/usr/bin:/sbin:/bin MUSTER_STATE_DIR=/state
-C
+sshd_config 20032 /keys "HOME=/home/probe PATH=/usr/sbin:/usr/bin:/sbin:/bin MUSTER_STATE_DIR=/state" >root/keys/sshd_config
 chroot "$work/root" "$sshd" -D -e -f /keys/sshd_config 2>sshd.log & pids+=($!)
-for _ in $(seq 80); do (exec 3<>/dev/tcp/127.0.0.1/20032) 2>/dev/null && break; sleep 0.1; done
-echo "[127.0.0.1]:20032 $(cut -d' ' -f1,2 host.pub)" >known_hosts
-cat >ssh_config <<C
-Host n1
-  HostName 127.0.0.1
-  Port 20032
-  User $(id -un)
-  IdentityFile $work/user
-  IdentitiesOnly yes
-  IdentityAgent none
-  UserKnownHostsFile $work/known_hosts
-  GlobalKnownHostsFile /dev/null
-C
+until_true 40 listens 20032
+ssh_knows 127.0.0.1 20032
+{ printf 'Host n1\n  Port 20032\n'; ssh_config; } >ssh_config
 site() { # site MORE
   cat >site.yaml <<S
 apiVersion: muster/v1
@@ -158,7 +117,6 @@ blast:
   waves: ["1"]
 R
 export MUSTER_SITE=$work/site.yaml HOME=$work
-act() { timeout 200 "$muster" "$@" >out.txt 2>err.txt; rc=$?; cat out.txt err.txt >>all.txt; }
 pin() { act runbook plan P1 --on n1 --set version="$1" --set previous="$2" --out plan.json; }
 
 # ---- apt on the host
@@ -171,7 +129,7 @@ pin 1.2 1.1; act runbook run plan.json --approve; is a_version_that_does_not_wor
 is the_version_before_is_there_and_held "$(installed)" "1.1-1 hold"
 
 # ---- Ansible from this machine
-command -v ansible-playbook >/dev/null || { skip ansible "the Debian package ansible-core is not installed"; finish; }
+command -v ansible-playbook >/dev/null || { lacking ansible "the Debian package ansible-core is not installed"; finish; }
 cat >inventory.ini <<I
 [gpus]
 n1 ansible_ssh_common_args='-F $work/ssh_config' ansible_python_interpreter=/usr/bin/python3
