@@ -2,21 +2,10 @@
 # A runbook of a site's own whose way back is a git revert, with real git, a real remote and the real binary: the change is taken back when
 # its proof fails, the procedure is tried once more and no more often, and a run that is killed at any moment reverts once.
 # Usage: run.sh [BUILD_FOLDER]. PASS, FAIL and SKIP lines; the last line counts.
-set -u
-export LC_ALL=C
-top=$(cd "$(dirname "$0")/../../.." && pwd)
-build=${1:-${MUSTER_BUILD:-$top/build/dev}}
-build=$(cd "$build" && pwd) || exit 1
-muster=$build/muster
-[ -x "$muster" ] || muster=$(find "$build" -name muster -type f -perm -u+x 2>/dev/null | head -1)
-passed=0 failed=0 skipped=0
-pass() { echo "PASS revert_$1"; passed=$((passed + 1)); }
-fail() { echo "FAIL revert_$1: $2"; failed=$((failed + 1)); }
-finish() { echo "$passed passed, $failed failed, $skipped skipped"; [ $failed -eq 0 ]; exit $?; }
-is() { if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "'$2' and not '$3': $(tail -qn 3 out.txt err.txt 2>/dev/null | tr '\n' ';' | cut -c1-500)"; fi; }
-says() { if grep -Eq -- "$3" "$2"; then pass "$1"; else fail "$1" "no line of $2 matches '$3': $(tail -4 "$2" | tr '\n' ';' | cut -c1-400)"; fi; }
-[ -n "$muster" ] && [ -x "$muster" ] || { fail binary "no muster in $build"; finish; }
-command -v git >/dev/null || { echo "SKIP revert_git: there is no git"; skipped=1; finish; }
+suite=revert
+. "$(dirname "$0")/../../lib/hosts.sh"
+need_program "$muster"
+command -v git >/dev/null || { skip git "there is no git"; finish; }
 work=$(mktemp -d "${TMPDIR:-/tmp}/muster-revert.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -85,7 +74,6 @@ blast:
   waves: ["1"]
 rounds: 2
 R
-act() { timeout 200 "$muster" "$@" >out.txt 2>err.txt; rc=$?; cat out.txt err.txt >>all.txt; }
 reverts() { git -C remote.git log --format=%B main | grep -c "^This reverts commit $1"; }
 rm -f applied
 
@@ -134,4 +122,11 @@ act runbook run plan.json --approve; is a_conflict_stops_for_a_person $rc 8
 says the_journal_names_the_file <("$muster" runbook journal) 'newer commits changed the same lines of: conf'
 is nothing_is_half_done "$(git -C config rev-parse HEAD) $(git -C config status --porcelain) $(git -C remote.git rev-parse main)" "$was  $was"
 act node list; says the_node_stays_out out.txt 'n1 .*muster'
+rm -rf site/.muster/runbooks/r-*; act node return n1; is a_person_gives_the_node_back $rc 0
+bad=$(change "bad again" "bad"); was=$(git -C config rev-parse HEAD)
+act runbook plan S1 --on n1 --set commit="$bad" --out plan.json
+printf 'edited\n' >config/conf
+act runbook run plan.json --approve; is an_edited_tree_stops_for_a_person $rc 8
+says the_journal_names_the_edit <("$muster" runbook journal) 'has changes that are in no commit: .*conf'
+is the_edit_is_as_it_was "$(cat config/conf) $(git -C config rev-parse HEAD) $(git -C remote.git rev-parse main)" "edited $was $was"
 finish
