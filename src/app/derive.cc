@@ -96,11 +96,12 @@ constexpr std::array kFigures = {
 
 // Attachments that name a device which no node hands out: pods that ask for them wait for ever.
 void CompareAttachments(const Site& site, const Observations& seen, Observations& out) {
-  const Observation* named = nullptr;
+  const Observation *named = nullptr, *unread = nullptr;
   Origin origin = Origin::kLive;
   std::set<std::string> advertised;
   size_t nodes = 0;
   for (const Observation& o : seen) {
+    if (o.fact == "attachment.resources" && o.unobserved() != nullptr) unread = &o;
     const std::string* text = o.value() == nullptr ? nullptr : std::get_if<std::string>(o.value());
     if (text == nullptr) continue;
     if (o.fact == "attachment.resources") named = &o;
@@ -111,6 +112,11 @@ void CompareAttachments(const Site& site, const Observations& seen, Observations
       const std::string_view name = word.substr(0, word.find('='));
       if (!EndsWith(word, "=0")) advertised.insert(std::string(name));
     }
+  }
+  if (named == nullptr && unread != nullptr) {  // why the one is not known is why the other is not
+    out.push_back(*unread);
+    out.back().fact = "attachment.unadvertised";
+    return;
   }
   if (named == nullptr || nodes == 0) return;  // one side is not known: "not observed"
   int64_t missing = 0;

@@ -45,6 +45,17 @@ Observations AllLinks(const Site& site) {
   return seen;
 }
 
+TEST(DeriveAttachments, WhatMayNotBeReadIsTheReasonAndNotThatNobodyLooked) {
+  Site site = SmallFabric();
+  site.name = "prod";
+  const Observations derived =
+      Derive(site, 4, {}, {Unseen(SiteSubject("prod"), "attachment.resources")});
+  ASSERT_EQ(derived.size(), 1u);
+  EXPECT_EQ(derived[0].fact, "attachment.unadvertised");
+  ASSERT_NE(derived[0].unobserved(), nullptr);
+  EXPECT_EQ(derived[0].unobserved()->reason, UnknownReason::kToolFault);
+}
+
 TEST(DeriveLinks, WholeFabricHasNoUnexpectedLinkAndMissesNone) {
   const Site site = SmallFabric();
   const Observations derived = Derive(site, 2, {}, AllLinks(site));

@@ -51,7 +51,9 @@ struct LiveCluster::State {
   State(kube::Client& through, const LiveOptions& options)
       : client(through),
         core(CoreFor(options)),
-        mirror(client, core, [this](const std::string& note) { last_note = note; }) {}
+        mirror(
+            client, core, [this](const std::string& note) { last_note = note; },
+            kubesched::Mirror::Reads::kOnce) {}
   std::string last_note;
   std::vector<kubesched::Act> acts;              // what a scheduler would write now
   std::unique_ptr<kube::Connection> connection;  // where it is our own
@@ -94,7 +96,12 @@ Result<std::unique_ptr<LiveCluster>> LiveCluster::Load(kube::Client& client,
   return std::unique_ptr<LiveCluster>(new LiveCluster(std::move(state)));
 }
 
-const std::vector<std::string>& LiveCluster::troubles() const { return state_->core.troubles(); }
+std::vector<std::string> LiveCluster::Troubles() const {
+  std::vector<std::string> troubles = state_->mirror.Unread();
+  const auto& of_core = state_->core.troubles();
+  troubles.insert(troubles.end(), of_core.begin(), of_core.end());
+  return troubles;
+}
 
 std::vector<std::string> LiveCluster::QueueNotes() const {
   std::vector<std::string> notes;

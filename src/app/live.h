@@ -69,7 +69,8 @@ class LiveCluster {
   Result<SchedWhy> Why(const std::string& job);
   // What would become of the gangs on the node if it were emptied now, on a copy.
   Result<LiveDrain> Drain(const std::string& node) const;
-  const std::vector<std::string>& troubles() const;
+  // What may not be read, and what does not fit.
+  std::vector<std::string> Troubles() const;
   // "clusterqueues.kueue.x-k8s.io/team: spec.flavorFungibility: read, and not acted on"
   std::vector<std::string> QueueNotes() const;
 

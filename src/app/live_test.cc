@@ -130,6 +130,26 @@ TEST(LiveCluster, WhoMayNotReadIsTold) {
   EXPECT_EQ(live.error().code, Code::kPermission);
 }
 
+TEST(LiveCluster, TheRightToListIsEnoughAndWhatMayNotBeListedIsTold) {
+  GangCluster cluster;
+  cluster.Gang("ml", "runs", 2, 4, "n0");
+  cluster.place.api.fault = [](const kube::Exchange& exchange) {
+    Fault fault;
+    if (exchange.path.find("watch=true") == std::string::npos &&
+        exchange.path.find("/queues") == std::string::npos)
+      return fault;
+    fault.kind = Fault::Kind::kRefuse, fault.status = 403;
+    fault.body = R"({"kind":"Status","reason":"Forbidden","code":403,"message":"it is forbidden"})";
+    return fault;
+  };
+  const auto live = LoadOf(cluster);
+  ASSERT_NE(live, nullptr);
+  EXPECT_EQ(live->Gangs().size(), 1u);
+  EXPECT_THAT(live->Troubles(),
+              ElementsAre(HasSubstr(R"(apiGroups: ["scheduling.volcano.sh"])"),
+                          HasSubstr(R"(resources: ["queues"], verbs: ["list"])")));
+}
+
 TEST(LiveCluster, WhoNeverAnswersIsNotWaitedForForEver) {
   GangCluster cluster;
   int asked = 0;

@@ -26,14 +26,14 @@ ListWatch::ListWatch(Client& client, Followed followed, ListWatchSink& sink)
     : client_(client),
       followed_(std::move(followed)),
       sink_(sink),
-      stream_lists_(followed_.mode == ListMode::kStream) {}
+      stream_lists_(followed_.watch && followed_.mode == ListMode::kStream) {}
 
 ListWatch::~ListWatch() { Stop(); }
 
 void ListWatch::Start() {
   if (state_ != State::kStopped) return;
   failures_ = 0;
-  if (version_ != 0) return OpenWatch(false);
+  if (version_ != 0 && followed_.watch) return OpenWatch(false);
   Relist();
 }
 
@@ -93,7 +93,9 @@ void ListWatch::OnPage(const Answer& answer) {
   version_ = VersionNumber(version_text_);
   failures_ = 0;
   sink_.SyncEnds(version_);
-  if (state_ == State::kListing) OpenWatch(false);
+  if (state_ != State::kListing) return;
+  if (!followed_.watch) return Stop();
+  OpenWatch(false);
 }
 
 void ListWatch::OpenWatch(bool initial_events) {

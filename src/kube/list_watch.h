@@ -25,6 +25,7 @@ struct Followed {
   std::string ns = {};  // empty: all
   Selector selector = {};
   ListMode mode = ListMode::kPages;
+  bool watch = true;  // false: pages once, then it has stopped; the right to list is enough
   int page_size = 500;
   // The server closes a watch after this; without any byte for `silence` we do. Bookmarks come
   // about once a minute.

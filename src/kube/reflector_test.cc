@@ -101,6 +101,20 @@ TEST_P(ReflectorModes, YieldsWhatIsThereAndThenEachChange) {
   EXPECT_EQ(follower.mirror.Versions(), place.api.Contents(kPods));
 }
 
+TEST_P(ReflectorModes, OneLookListsOnceAndNeedsNoRightToWatch) {
+  FakePlace place;
+  for (int i = 0; i < 25; ++i) place.api.Put(kPods, "a", "p" + std::to_string(i));
+  Followed once = AllPods(GetParam(), 10);
+  once.watch = false;
+  Follower follower(place, once);
+  ASSERT_TRUE(place.Until([&] { return follower.reflector.synced(); }));
+  place.Run(50);
+  EXPECT_TRUE(follower.reflector.stopped());
+  EXPECT_EQ(follower.reflector.stats().watches, 0u);
+  EXPECT_EQ(follower.mirror.added, 25);
+  EXPECT_TRUE(follower.troubles.empty());
+}
+
 TEST_P(ReflectorModes, AfterACompactionTheDifferenceIsExact) {
   FakePlace place;
   for (int i = 0; i < 5; ++i) place.api.Put(kPods, "a", "p" + std::to_string(i));

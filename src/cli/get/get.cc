@@ -120,9 +120,7 @@ ExitCode GetLive(const Invocation& invocation) {
     ShowGangs(**cluster, what == "jobs", doc);
   }
   if ((*doc.json)["items"].empty()) doc.table = fmt::format("no {}\n", what);
-  (*doc.json)["troubles"] = (*cluster)->troubles();
-  for (const std::string& trouble : (*cluster)->troubles())
-    doc.table += "note: " + Printable(trouble) + "\n";
+  TellTroubles((*cluster)->Troubles(), doc);
   if (what == "queues") {
     for (const std::string& note : (*cluster)->QueueNotes())
       doc.table += "not acted on: " + Printable(note) + "\n";

@@ -39,6 +39,7 @@ ExitCode WhatIfLive(const Invocation& invocation) {
       "gangs on {:<10} {}\nranks that move     {}\ngangs that wait again {}\n"
       "this is a forecast on a copy: a rank moves by being made again\n",
       node, list(drain->there), list(drain->moved), list(drain->evicted));
+  TellTroubles((*cluster)->Troubles(), doc);
   doc.cases = {{"whatif", node, Level::kPass, ""}};
   Emit(context, output, doc);
   return ExitCode::kDone;

@@ -22,8 +22,10 @@ Result<SchedWhy> AskScript(Context& context, const std::string& script, const st
   return AskWhyPending(*text, job, at_ms).Context(script);
 }
 
-Result<SchedWhy> AskCluster(Context& context, const LiveOptions& live, const std::string& job) {
+Result<SchedWhy> AskCluster(Context& context, const LiveOptions& live, const std::string& job,
+                            std::vector<std::string>& troubles) {
   TRY(const auto cluster, LiveCluster::Load(context.world, live));
+  troubles = cluster->Troubles();
   return cluster->Why(job);
 }
 
@@ -74,7 +76,9 @@ ExitCode WhyPending(const Invocation& invocation) {
   const bool on_cluster = script.empty();
   if (on_cluster && *at_ms)
     return Complain(context, Code::kInvalid, "--at is for a --script: a cluster is asked as it is");
-  auto why = on_cluster ? AskCluster(context, live, job) : AskScript(context, script, job, *at_ms);
+  std::vector<std::string> troubles;
+  auto why = on_cluster ? AskCluster(context, live, job, troubles)
+                        : AskScript(context, script, job, *at_ms);
   if (!why.ok()) return Complain(context, why.error());
   Document doc;
   doc.kind = "SchedWhy";
@@ -100,6 +104,7 @@ ExitCode WhyPending(const Invocation& invocation) {
     json["not_acted_on"] = why->ignored;
     doc.table += "not acted on: " + Printable(why->ignored) + "\n";
   }
+  if (on_cluster) TellTroubles(troubles, doc);
   doc.cases = {{"why", job, Level::kPass, why->state}};
   Emit(context, output, doc);
   return ExitCode::kDone;

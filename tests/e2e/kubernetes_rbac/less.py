@@ -1,7 +1,7 @@
-"""A rendered ClusterRole and Role less some rules, for kubectl replace.
+"""Rendered ClusterRoles and Roles less some rules, for kubectl replace.
 
-less.py CLUSTER_ROLE ROLE [GROUP|RESOURCE|VERB]...   prints a List
-less.py --rules CLUSTER_ROLE ROLE                    prints every rule, one verb of one resource each
+less.py ROLE.json... [GROUP|RESOURCE|VERB]...   prints a List
+less.py --rules ROLE.json...                    prints every rule, one verb of one resource each
 """
 import json
 import sys
@@ -19,8 +19,8 @@ def main():
     words = sys.argv[1:]
     listing = words[0] == "--rules"
     words = words[listing:]
-    roles = [json.load(open(path)) for path in words[:2]]
-    away = {tuple(word.split("|")) for word in words[2:]}
+    roles = [json.load(open(path)) for path in words if "|" not in path]
+    away = {tuple(word.split("|")) for word in words if "|" in word}
     for role in roles:
         if listing:
             print(*("|".join(rule) for rule in each(role)), sep="\n")

@@ -1,7 +1,7 @@
 #!/bin/bash
 # The scheduler under exactly the role that `muster install kubernetes` renders, with the arguments that its Deployment has: everything
 # works. Then each verb of each resource is taken out of the role: something stops working, and the scheduler names the rule that is
-# missing. A verb that nothing misses has no place in catalogue/permissions.yaml.
+# missing. A verb that nothing misses has no place in catalogue/permissions.yaml. Then the same for the roles beside it and the observer's.
 # Usage: run.sh [BUILD_FOLDER]. PASS, FAIL and SKIP lines; the last line counts. A real API server; nodes are objects.
 set -u
 top=$(cd "$(dirname "$0")/../../.." && pwd)
@@ -29,9 +29,12 @@ P
 )
 kc get clusterrole muster-scheduler -o json >"$work/cluster.json"
 kc -n muster-system get role muster-scheduler -o json >"$work/own.json"
-me=system:serviceaccount:muster-system:muster-scheduler
-sed -e '/^users:/d' "$config" >"$work/account"
-echo "users: [{name: admin, user: {token: \"$(kc -n muster-system create token muster-scheduler --duration=1h)\"}}]" >>"$work/account"
+account() { # account NAME: a kubeconfig of muster-NAME
+  sed -e '/^users:/d' "$config" >"$work/$1"
+  echo "users: [{name: admin, user: {token: \"$(kc -n muster-system create token "muster-$1" --duration=1h)\"}}]" >>"$work/$1"
+}
+account scheduler
+me=muster-scheduler roles=("$work/cluster.json" "$work/own.json")
 
 # ---- one gang of each dialect, each with its own object; a queue; a gang that is half bound and cannot be whole
 crds() {
@@ -118,7 +121,7 @@ clear_stage() {
 }
 bound() { kc -n ml get pods -l "gang=$1" -o jsonpath='{range .items[*]}{.spec.nodeName}{"\n"}{end}' 2>/dev/null | grep -c .; }
 is_bound() { [ "$(bound "$1")" -eq "$2" ]; }
-serve() { KUBECONFIG=$work/account "$muster" "${args[@]}" >"$work/serve" 2>&1 & server=$!; pids+=($server); }
+serve() { KUBECONFIG=$work/scheduler "$muster" "${args[@]}" >"$work/serve" 2>&1 & server=$!; pids+=($server); }
 end_serve() { kill -KILL "$server" 2>/dev/null; wait "$server" 2>/dev/null; }
 ended() { ! kill -0 "$server" 2>/dev/null; }
 last_words() { tail -3 "$work/serve" | tr '\n' ';' | cut -c1-400; }
@@ -128,10 +131,10 @@ told_plugins() { [ "$(phase_of podgroups.scheduling.x-k8s.io/plugins '{.status.p
 told_native() { [ "$(phase_of podgroups.scheduling.k8s.io/native '{.status.conditions[?(@.type=="PodGroupInitiallyScheduled")].status}')" = True ]; }
 event_of_plain() { kc -n ml get events --field-selector=reason=GangScheduled -o jsonpath='{.items[*].message}' 2>/dev/null | grep -q 'ml/plain'; }
 
-# without RULE...: the rendered role less these, in effect. A rule is GROUP|RESOURCE|VERB.
+# without RULE...: the rendered roles less these, in effect. A rule is GROUP|RESOURCE|VERB.
 without() {
   local group resource verb
-  python3 "$top/tests/e2e/kubernetes_rbac/less.py" "$work/cluster.json" "$work/own.json" "$@" | kc replace -f - >/dev/null
+  python3 "$top/tests/e2e/kubernetes_rbac/less.py" "${roles[@]}" "$@" | kc replace -f - >/dev/null
   [ $# -gt 0 ] || return 0
   IFS='|' read -r group resource verb <<<"${!#}"  # a role takes effect as a whole
   until_true 50 may_not "$group" "$resource" "$verb" || fail the_role_takes_effect "${!#}"
@@ -139,7 +142,7 @@ without() {
 may() { # may GROUP RESOURCE VERB
   local namespace=ml
   [ "$1" = coordination.k8s.io ] && namespace=muster-system
-  kc auth can-i "$3" "${2%%/*}${1:+.$1}" --subresource="$([[ $2 == */* ]] && echo "${2#*/}")" --as="$me" -n "$namespace" >/dev/null 2>&1
+  kc auth can-i "$3" "${2%%/*}${1:+.$1}" --subresource="$([[ $2 == */* ]] && echo "${2#*/}")" --as="system:serviceaccount:muster-system:$me" -n "$namespace" >/dev/null 2>&1
 }
 may_not() { ! may "$@"; }
 names_rule() { # names_rule RULE: the scheduler's words name it
@@ -172,7 +175,8 @@ if grep -q 'forbidden' "$work/serve"; then fail and_nothing_is_forbidden "$(grep
 end_serve
 
 # ---- each verb away. The table is the role's own.
-mapfile -t rules < <(python3 "$top/tests/e2e/kubernetes_rbac/less.py" --rules "$work/cluster.json" "$work/own.json")
+rules_of_roles() { python3 "$top/tests/e2e/kubernetes_rbac/less.py" --rules "${roles[@]}" | sort -u; }
+mapfile -t rules < <(rules_of_roles)
 needed=() lists=() watches=() says=()
 for rule in "${rules[@]}"; do
   case $rule in
@@ -212,6 +216,7 @@ until_true 75 is_bound plain 2
 expect_named "${lists[@]}"
 others_wait() { is_bound volcano 0 && is_bound plugins 0 && is_bound kai 0 && is_bound native 0 && is_bound queued 0; }
 stops without_their_objects_gangs_and_queues_wait others_wait
+stops and_who_needs_none_of_them_is_bound is_bound plain 2
 end_serve
 
 clear_stage; without "${watches[@]}"; serve
@@ -231,5 +236,11 @@ for verb in get update create; do
   stops "without_it_nobody_leads $rule" is_bound plain 0
   end_serve
 done
-if [ $named -eq ${#rules[@]} ]; then pass "each_of_the_${named}_rules_is_needed_and_named"; else fail each_rule_is_needed "$named of ${#rules[@]} were missed"; fi
+all_named() { # all_named WHOSE
+  if [ $named -eq ${#rules[@]} ]; then pass "each_of_the_${named}_rules_of_$1_is_needed_and_named"; else fail "each_rule_of_$1_is_needed" "$named of ${#rules[@]} were missed"; fi
+}
+all_named scheduler
+clear_stage; without
+. "$top/tests/e2e/kubernetes_rbac/beside.sh"
+. "$top/tests/e2e/kubernetes_rbac/observer.sh"
 finish

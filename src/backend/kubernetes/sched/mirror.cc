@@ -39,14 +39,18 @@ void Mirror::Note(const std::string& text) {
   if (on_note_) on_note_(Printable(text));
 }
 
-Mirror::Mirror(kube::Client& client, Core& core, OnNote on_note)
-    : client_(client), core_(core), on_note_(std::move(on_note)) {
+kube::Followed Mirror::All(const kube::Resource& resource) const {
+  return {.resource = resource, .watch = reads_ == Reads::kFollow};
+}
+
+Mirror::Mirror(kube::Client& client, Core& core, OnNote on_note, Reads reads)
+    : client_(client), core_(core), on_note_(std::move(on_note)), reads_(reads) {
   const auto needed = [this](const Error& error, bool fatal) {
     Note(error.ToString());
     if (fatal) fatal_ = error;
   };
   nodes_ = std::make_unique<kube::Reflector<NodeSeen>>(
-      client_, kube::Followed{.resource = kube::kNodes}, DecodeNodeSeen,
+      client_, All(kube::kNodes), DecodeNodeSeen,
       [this](const kube::Change<NodeSeen>& change) {
         changed_ = true;
         if (change.kind == kube::ChangeKind::kDeleted) {
@@ -57,7 +61,7 @@ Mirror::Mirror(kube::Client& client, Core& core, OnNote on_note)
       },
       needed);
   pods_ = std::make_unique<kube::Reflector<PodSeen>>(
-      client_, kube::Followed{.resource = kube::kPods}, DecodePodSeen,
+      client_, All(kube::kPods), DecodePodSeen,
       [this](const kube::Change<PodSeen>& change) {
         changed_ = true;
         if (change.kind == kube::ChangeKind::kDeleted) {
@@ -75,8 +79,8 @@ Mirror::Mirror(kube::Client& client, Core& core, OnNote on_note)
       core_.SetGroup(*change.after);
     }
   };
-  jobs_ = std::make_unique<kube::Reflector<GroupFacts>>(
-      client_, kube::Followed{.resource = kube::kJobs}, DecodeJobGroup, group, needed);
+  jobs_ = std::make_unique<kube::Reflector<GroupFacts>>(client_, All(kube::kJobs), DecodeJobGroup,
+                                                        group, needed);
 
   AddGroupKind({"scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup"}, DecodeVolcanoGroup,
                Dialect::kVolcano);
@@ -105,7 +109,7 @@ void Mirror::AddGroupKind(const kube::Resource& resource,
   auto one = std::make_unique<Optional>();
   one->resource = resource;
   one->groups = std::make_unique<kube::Reflector<GroupFacts>>(
-      client_, kube::Followed{.resource = resource}, decode,
+      client_, All(resource), decode,
       [this, dialect](const kube::Change<GroupFacts>& change) {
         changed_ = true;
         if (change.kind == kube::ChangeKind::kDeleted) {
@@ -125,7 +129,7 @@ void Mirror::AddQueueKind(const kube::Resource& resource, std::vector<std::strin
   one->resource = resource;
   one->older = std::move(older);
   one->queues = std::make_unique<kube::Reflector<kube::Object>>(
-      client_, kube::Followed{.resource = resource}, kube::DecodeObject,
+      client_, All(resource), kube::DecodeObject,
       [this](const kube::Change<kube::Object>&) { changed_ = queues_changed_ = true; },
       [this, kind = one.get()](const Error& error, bool fatal) {
         if (error.code != Code::kNotFound) return Note(error.ToString());
@@ -169,10 +173,19 @@ bool Mirror::synced() const {
   if (!nodes_->synced() || !pods_->synced() || !jobs_->synced()) return false;
   for (const auto& one : optional_) {
     // A kind whose older version is still to be asked for is not known yet.
-    if (!one->known() || (one->queues && one->queues->stopped() && !one->older.empty()))
-      return false;
+    const bool absent =
+        one->queues && one->queues->stopped() && !one->queues->synced() && !one->forbidden();
+    if (!one->known() || (absent && !one->older.empty())) return false;
   }
   return true;
+}
+
+std::vector<std::string> Mirror::Unread() const {
+  std::vector<std::string> unread;
+  for (const auto& one : optional_) {
+    if (one->forbidden()) unread.push_back(one->why_forbidden());
+  }
+  return unread;
 }
 
 std::vector<ManifestFile> Mirror::QueueFiles() const {

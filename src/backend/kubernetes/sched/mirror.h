@@ -1,5 +1,5 @@
-// The cluster's objects as a Core knows them: lists and watches of nodes, pods, Jobs, and of every
-// dialect's groups and queues where their kinds are served.
+// The cluster's objects as a Core knows them: lists and watches (or one look) of nodes, pods, Jobs,
+// and of every dialect's groups and queues where their kinds are served.
 #pragma once
 
 #include <functional>
@@ -24,8 +24,9 @@ struct FieldsNote {
 class Mirror {
  public:
   using OnNote = std::function<void(const std::string&)>;
+  enum class Reads { kFollow, kOnce };  // once: nothing is watched, and the right to is not needed
   // Borrowed: client and core.
-  Mirror(kube::Client& client, Core& core, OnNote on_note = {});
+  Mirror(kube::Client& client, Core& core, OnNote on_note = {}, Reads reads = Reads::kFollow);
   ~Mirror();
   void Start();
   // Everything that is served was listed.
@@ -37,6 +38,8 @@ class Mirror {
   const std::vector<FieldsNote>& queue_notes() const { return queue_notes_; }
   // What the scheduler cannot do without (nodes, pods, Jobs) cannot be read.
   const std::optional<Error>& fatal() const { return fatal_; }
+  // The groups and queues that we may not read, each with the rule that would allow it.
+  std::vector<std::string> Unread() const;
   // Something changed since the last call.
   bool TakeChanged() { return std::exchange(changed_, false); }
   size_t pods() const { return pods_->known().all().size(); }
@@ -53,6 +56,7 @@ class Mirror {
   void AddGroupKind(const kube::Resource& resource, kube::KnownObjects<GroupFacts>::Decode decode,
                     Dialect dialect);
   void AddQueueKind(const kube::Resource& resource, std::vector<std::string> older);
+  kube::Followed All(const kube::Resource& resource) const;
   void Note(const std::string& text);
   std::vector<ManifestFile> QueueFiles() const;
   void NoteQueues(const Gangs& gangs);
@@ -61,6 +65,7 @@ class Mirror {
   kube::Client& client_;
   Core& core_;
   OnNote on_note_;
+  const Reads reads_;
   std::optional<Error> fatal_;
   bool changed_ = false, queues_changed_ = false;
   std::unique_ptr<kube::Reflector<NodeSeen>> nodes_;

@@ -64,6 +64,26 @@ TEST(Mirror, TheNamespaceSelectorOfAClusterQueueIsHeld) {
             std::string::npos);
 }
 
+TEST(Mirror, KindsThatMayNotBeReadAreToldAndTheRestIsKnown) {
+  QueueStage stage;
+  stage.place.api.fault = [](const kube::Exchange& exchange) {
+    kube::testing::Fault fault;
+    if (exchange.path.find("/kueue.x-k8s.io/") == std::string::npos) return fault;
+    fault.kind = kube::testing::Fault::Kind::kRefuse, fault.status = 403;
+    fault.body = R"({"kind":"Status","reason":"Forbidden","code":403,"message":"forbidden"})";
+    return fault;
+  };
+  for (const auto reads : {Mirror::Reads::kFollow, Mirror::Reads::kOnce}) {
+    Core core;
+    Mirror mirror(stage.place.client, core, {}, reads);
+    mirror.Start();
+    ASSERT_TRUE(stage.place.Until([&] { return mirror.synced(); }, 200));
+    EXPECT_EQ(mirror.nodes(), 1u);
+    EXPECT_EQ(mirror.Unread().size(), 5u);
+    EXPECT_FALSE(mirror.fatal());
+  }
+}
+
 TEST(Mirror, AChangeOfAQueuesStatusDoesNotMakeTheEngineAgain) {
   QueueStage stage;
   stage.ClusterQueue(R"(,"namespaceSelector":{})");
