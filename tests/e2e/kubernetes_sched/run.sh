@@ -221,6 +221,32 @@ smoke_is() { [ "$(smoke_phase)" = "$1" ]; }
 if until_true 150 smoke_is Completed; then pass a_volcano_job_runs_to_its_end; else fail a_volcano_job_runs_to_its_end "$(smoke_phase); $(kc -n ml get pods 2>&1 | tr '\n' ';' | cut -c1-300); $(tail -3 "$work/vj" | tr '\n' ';')"; fi
 if grep -qs 'volcano rank 0 of 2' "$lab"/pods/*.log; then pass its_pytorch_plugin_told_the_rank; else fail its_pytorch_plugin_told_the_rank "$(cat "$lab"/pods/*.log | tail -3 | tr '\n' ';')"; fi
 kc -n ml delete jobs.batch.volcano.sh --all >/dev/null 2>&1; kc -n ml delete pods --all --wait=true >/dev/null 2>&1
+# One whose worker fails each time: of two retries the second is the end, and what failed stays to be read.
+cat <<'J' | kc create -f - >/dev/null
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: fails, namespace: ml}
+spec:
+  minAvailable: 2
+  schedulerName: volcano
+  maxRetry: 2
+  plugins: {env: []}
+  policies: [{event: PodFailed, action: RestartJob}]
+  tasks:
+    - name: w
+      replicas: 2
+      template:
+        metadata: {annotations: {muster.dev/run: "true"}}
+        spec:
+          restartPolicy: Never
+          containers: [{name: c, image: none, command: [bash, -c, 'case $VC_TASK_INDEX in 0) sleep 98;; esac; exit 3'], resources: {limits: {nvidia.com/gpu: "8"}}}]
+J
+status_of() { kc -n ml get jobs.batch.volcano.sh "$1" -o jsonpath='{.status.state.phase} {.status.retryCount} {.status.version}' 2>/dev/null; }
+status_is() { [ "$(status_of "$1")" = "$2" ]; }
+if until_true 150 status_is fails "Failed 2 2"; then pass a_volcano_job_fails_when_its_retries_are_used; else fail a_volcano_job_fails_when_its_retries_are_used "$(status_of fails); $(kc -n ml get pods 2>&1 | tr '\n' ';' | cut -c1-300); $(tail -3 "$work/vj" | tr '\n' ';')"; fi
+kept() { [ "$(kc -n ml get pods -l volcano.sh/job-name=fails -o jsonpath='{range .items[*]}{.metadata.name} {.status.phase} {.metadata.annotations.volcano\.sh/job-retry-count}{"\n"}{end}')" = "fails-w-1 Failed 1" ]; }
+if until_true 50 kept; then pass and_its_failed_pod_of_the_second_run_stays; else fail and_its_failed_pod_of_the_second_run_stays "$(kc -n ml get pods -o wide 2>&1 | tr '\n' ';' | cut -c1-400)"; fi
+kc -n ml delete jobs.batch.volcano.sh --all >/dev/null 2>&1; kc -n ml delete pods --all --wait=true >/dev/null 2>&1
 if [ -r "$top/../shared/manifests/gang-smoke.yaml" ]; then
   kc -n ml create -f "$top/../shared/manifests/gang-smoke.yaml" >"$work/created" 2>&1
   if until_true 150 is_bound ml volcano.sh/job-name=gang-smoke 2; then pass the_operators_two_by_eight_smoke_job_is_bound; else fail the_operators_two_by_eight_smoke_job_is_bound "$(cat "$work/created" "$work/vj" | tail -4 | tr '\n' ';') $("$muster" why ml/gang-smoke --for volcano 2>&1 | tr '\n' ';' | cut -c1-300)"; fi

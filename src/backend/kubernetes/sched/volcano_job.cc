@@ -43,6 +43,7 @@ class Planner {
     const std::string before = Text(Member(status_, "state"), "phase");
     const Judged judged = Judge(spec_, tasks_, pods, before, Number(status_, "retryCount", 0), now);
     plan_.phase = judged.phase, plan_.retries = judged.retries, plan_.look_at = judged.look_at;
+    plan_.version = Number(status_, "version", 0) + (judged.killed ? 1 : 0);
     for (const VolcanoPod& pod : pods) {
       if (judged.remove.count(pod.name) != 0) plan_.remove.push_back(pod);
     }
@@ -141,6 +142,8 @@ class Planner {
       meta[key]["volcano.sh/task-spec"] = task.name;
     }
     meta["annotations"]["scheduling.k8s.io/group-name"] = name_ + "-" + uid_;
+    meta["annotations"]["volcano.sh/job-version"] = std::to_string(plan_.version);
+    meta["annotations"]["volcano.sh/job-retry-count"] = std::to_string(plan_.retries);
     meta["labels"]["volcano.sh/job-namespace"] = ns_;
     meta["labels"]["volcano.sh/task-index"] = std::to_string(index);
     Json spec = Member(pod_template, "spec");
@@ -161,7 +164,8 @@ class Planner {
       ++all[phase], ++of_task[pod.task][phase];
     }
     Json status = {{"minAvailable", Number(spec_, "minAvailable", pod_count_)},
-                   {"retryCount", plan_.retries}};
+                   {"retryCount", plan_.retries},
+                   {"version", plan_.version}};
     for (const auto& [key, phase] :
          {std::pair{"pending", "Pending"}, std::pair{"running", "Running"},
           std::pair{"succeeded", "Succeeded"}, std::pair{"failed", "Failed"},

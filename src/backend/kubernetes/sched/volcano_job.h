@@ -40,6 +40,7 @@ struct VolcanoJobPlan {
   std::vector<VolcanoPod> remove;
   std::string phase;   // of status.state
   int retries = 0;     // of status.retryCount, after this
+  int version = 0;     // of status.version: how often the whole Job was told to go
   std::string status;  // a merge patch; empty: it stands so
   bool over = false;   // ttlSecondsAfterFinished has passed: the Job itself goes
   // Something is due then though nothing comes.

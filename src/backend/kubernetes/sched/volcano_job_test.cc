@@ -88,9 +88,31 @@ TEST(VolcanoJob, APodThatItsNodeGaveUpRestartsTheWholeGangUntilTheRetriesAreUsed
   const auto first = Plan(SmokeJob(R"(,"maxRetry":2)"), pods);
   EXPECT_EQ(first->remove.size(), 3u);
   EXPECT_EQ(first->retries, 1);
-  const auto last = Plan(SmokeJob(R"(,"maxRetry":2)", R"({"retryCount":2})"), pods);
+  EXPECT_EQ(first->version, 1);
+  const auto last = Plan(SmokeJob(R"(,"maxRetry":2)", R"({"retryCount":1,"version":1})"), pods);
   EXPECT_EQ(last->phase, "Failed");
+  EXPECT_EQ(last->retries, 2) << "the restart that was one too many is counted";
+  EXPECT_EQ(last->version, 2);
   EXPECT_EQ(last->remove.size(), 2u) << "those that still run";
+  EXPECT_EQ(Plan(SmokeJob(R"(,"maxRetry":1)"), pods)->phase, "Failed");
+  for (const char* asked : {"", R"(,"maxRetry":0)"}) {
+    EXPECT_EQ(Plan(SmokeJob(asked, R"({"retryCount":1})"), pods)->phase, "Restarting");
+    EXPECT_EQ(Plan(SmokeJob(asked, R"({"retryCount":2})"), pods)->phase, "Failed");
+  }
+}
+
+TEST(VolcanoJob, ItsVersionCountsHowOftenAllOfItWasToldToGoAndItsPodsCarryIt) {
+  const auto again =
+      Plan(SmokeJob("", R"({"retryCount":2,"version":1,"state":{"phase":"Restarting"}})"), {});
+  ASSERT_EQ(again->pods.size(), 3u);
+  const std::string key = "/metadata/annotations/volcano.sh~1job-";
+  EXPECT_EQ(ValueAt(again->pods[0], key + "version"), "1");
+  EXPECT_EQ(ValueAt(again->pods[0], key + "retry-count"), "2");
+  EXPECT_EQ(ValueAt(again->status, "/status/version"), "1");
+  const auto ended = Plan(SmokeJob("", R"({"version":1})"), {Pod("master", 0, "Succeeded")});
+  EXPECT_EQ(ended->phase, "Completed");
+  EXPECT_EQ(ended->version, 2);
+  EXPECT_EQ(Plan(SmokeJob("", R"({"version":2,"state":{"phase":"Completed"}})"), {})->version, 2);
 }
 
 TEST(VolcanoJob, APodThatSomebodyTakesAwayIsAnEviction) {
@@ -112,6 +134,7 @@ TEST(VolcanoJob, AnExitCodeChoosesItsActionAndATimeoutDelaysIt) {
     return job.replace(job.find(R"({"event":"PodEvicted","action":"RestartJob"})"), 44, policy);
   };
   const auto pod = Plan(with(R"({"exitCode":3,"action":"RestartPod"})"), pods);
+  EXPECT_EQ(pod->version, 0) << "of one pod only the retries are counted";
   ASSERT_EQ(pod->remove.size(), 1u);
   EXPECT_EQ(pod->remove[0].name, "smoke-worker-0");
   EXPECT_EQ(Plan(with(R"({"exitCode":3,"action":"RestartTask"})"), pods)->remove.size(), 2u);

@@ -94,5 +94,25 @@ TEST(VolcanoJobs, APodThatIsTakenAwayRestartsAllOnce) {
   EXPECT_EQ(stage.At(kJobs, "j", "/status/retryCount"), "1");
 }
 
+TEST(VolcanoJobs, AJobThatFailsEachTimeIsFailedAfterItsRetriesAndKeepsWhatFailed) {
+  Stage stage;
+  stage.Job(R"(,"maxRetry":3,"policies":[{"event":"PodFailed","action":"RestartJob"}])");
+  stage.Begin();
+  for (int run = 1; run <= 3; ++run) {
+    ASSERT_TRUE(stage.Until([&] { return stage.Pods() == 2 && stage.jobs->idle(); })) << run;
+    EXPECT_EQ(stage.At(kube::kPods, "j-w-1", "/metadata/annotations/volcano.sh~1job-retry-count"),
+              std::to_string(run - 1));
+    stage.PodIs("j-w-0", "Failed");
+    ASSERT_TRUE(stage.Until([&] {
+      return stage.At(kJobs, "j", "/status/retryCount") == std::to_string(run) &&
+             (run == 3 || stage.Pods() == 2) && stage.jobs->idle();
+    })) << run;
+  }
+  ASSERT_TRUE(stage.Until([&] { return stage.Pods() == 1 && stage.jobs->idle(); }));
+  EXPECT_EQ(stage.At(kJobs, "j", "/status/state/phase"), "Failed");
+  EXPECT_EQ(stage.At(kJobs, "j", "/status/version"), "3");
+  EXPECT_EQ(stage.At(kube::kPods, "j-w-0", "/status/phase"), "Failed");
+}
+
 }  // namespace
 }  // namespace muster::kubesched

@@ -120,14 +120,22 @@ void RemoveThoseThatRun(const std::vector<VolcanoPod>& pods, Judged& judged) {
   }
 }
 
-// All of the Job, of the task or the one pod go; the next look makes them anew.
+int MostRetries(const Json& spec) {
+  const int asked = Number(spec, "maxRetry", 0);
+  return asked > 0 ? asked : kVolcanosMaxRetry;
+}
+
+// All of the Job, of the task or the one pod go; the next look makes them anew. As in Volcano the
+// restart that reaches maxRetry is the end: of 3 there are two more runs, and what failed stays to
+// be read.
 void Restart(const Json& spec, const std::string& action, const Happened& what,
              const std::vector<VolcanoPod>& pods, Judged& judged) {
-  if (judged.retries >= Number(spec, "maxRetry", kVolcanosMaxRetry)) {
+  ++judged.retries;
+  judged.killed = action == "RestartJob";
+  if (judged.retries >= MostRetries(spec)) {
     judged.phase = "Failed";
     return RemoveThoseThatRun(pods, judged);
   }
-  ++judged.retries;
   judged.phase = "Restarting";
   for (const VolcanoPod& pod : pods) {
     if (action == "RestartJob" || (action == "RestartTask" && pod.task == what.task) ||
@@ -169,6 +177,7 @@ Judged Judge(const Json& spec, const std::vector<Task>& tasks, const std::vector
       judged.phase = action == "CompleteJob" ? "Completed"
                      : action == "AbortJob"  ? "Aborted"
                                              : "Terminated";
+      judged.killed = true;
       RemoveThoseThatRun(pods, judged);
     }
     judged.look_at.reset();

@@ -17,6 +17,7 @@ struct Judged {
   std::string phase;             // of status.state
   std::set<std::string> remove;  // names of pods
   int retries = 0;
+  bool killed = false;               // the whole Job was told to go, to begin anew or to end
   std::optional<TimePoint> look_at;  // a policy's timeout ends then
 };
 
