@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "app/acts.h"
+#include "app/helm_preview.h"
 #include "base/strings.h"
 
 namespace muster {
@@ -111,6 +112,20 @@ Result<Command> OfHelm(const Words& argv) {
                   "--create-namespace", "--cleanup-on-fail", "--rollback-on-failure"});
 }
 
+// helm's plugin is not on every machine, helm's own dry run is.
+bool LacksHelmDiff(const CommandResult& ran) {
+  return ran.exit_code != 0 && Contains(ran.err, "unknown command \"diff\"");
+}
+
+void AskWithoutPlugin(const Act& act, Processes& processes, ActPreview& preview) {
+  const auto verb = static_cast<size_t>(Verb(act.argv) - act.argv.begin());
+  const auto change = AskHelm({act.argv, verb}, processes, kAtMost);
+  preview.known = change.ok();
+  preview.changes = change.ok() && change->changes;
+  preview.text = change.ok() ? Shorten(change->text, kKeptText)
+                             : "helm has no plugin helm-diff, and " + change.error().ToString();
+}
+
 }  // namespace
 
 Result<Command> PreviewCommand(const Act& act) {
@@ -138,6 +153,10 @@ ActPreview PreviewByTool(const Act& act, Processes& processes) {
     preview.text = ran.error().code == Code::kNotFound
                        ? fmt::format("{} is not on this machine", command->argv[0])
                        : ran.error().ToString();
+    return preview;
+  }
+  if (BaseName(preview.argv[0]) == "helm" && LacksHelmDiff(*ran)) {
+    AskWithoutPlugin(act, processes, preview);
     return preview;
   }
   const bool diff =
