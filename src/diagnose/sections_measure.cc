@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
+#include "diagnose/kernel_lines.h"
 #include "diagnose/section.h"
 #include "probes/dcgm_exporter/exposition.h"
 #include "probes/nccl_tests/collective_run.h"
@@ -95,6 +96,18 @@ bool KnownFamily(std::string_view name) {
                      [&](std::string_view family) { return name.starts_with(family); });
 }
 
+// An Xid that an exporter tells: the newest code since it started is a value
+// (DCGM_FI_DEV_XID_ERRORS), codes that it counted are labels (DCGM_EXP_XID_ERRORS_COUNT, _TOTAL).
+// The newest one may be of a job long gone: of a program's own fault it is a question, not a cause.
+void AddXid(const dcgm_exporter::Sample& sample, Fact fact, FactStore& facts) {
+  if (!(sample.value > 0)) return;
+  const auto* label = sample.Find("xid");
+  fact.Set("code", label != nullptr ? label->Value() : fmt::format("{:.0f}", sample.value));
+  ClassifyXid(fact);
+  if (label != nullptr || fact.Get("class") != "application") fact.id = "xid";
+  facts.Add(std::move(fact));
+}
+
 void ReadMetrics(const Section& s, FactStore& facts) {
   struct Gpu {
     double util = -1, sm = -1, tensor = -1, power = -1;
@@ -110,7 +123,9 @@ void ReadMetrics(const Section& s, FactStore& facts) {
         if (!KnownFamily(sample.name) || (of_dcgm && !sample.name.starts_with("DCGM_")))
           AddDamage(s, facts, "no metric is called " + Printable(sample.name));
         for (const MetricRule& rule : kMetrics) {
-          if (sample.name != rule.name) continue;
+          const bool counts_xids = rule.fact == "metric.xid" && sample.Find("xid") != nullptr &&
+                                   sample.name.find("XID_ERRORS") != std::string_view::npos;
+          if (sample.name != rule.name && !counts_xids) continue;
           const auto label = [&](std::string_view a, std::string_view b) {
             const auto* found = sample.Find(a);
             if (found == nullptr) found = sample.Find(b);
@@ -138,7 +153,11 @@ void ReadMetrics(const Section& s, FactStore& facts) {
                               {"value", value},
                               {"host", host},
                               {"instance", label("instance", "instance")}};
-          if (rule.fact == "metric.xid") attrs.emplace_back("code", value);
+          if (rule.fact == "metric.xid") {
+            AddXid(sample, s.Make("metric.xid", std::move(attrs), s.At(offset), sample.line),
+                   facts);
+            return;
+          }
           facts.Add(s.Make(std::string(rule.fact), std::move(attrs), s.At(offset), sample.line));
           if (rule.fact == "metric.throttle") {
             const auto bits = static_cast<uint64_t>(sample.value < 0 ? 0 : sample.value);
