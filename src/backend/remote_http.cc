@@ -3,6 +3,7 @@
 
 #include "backend/remote_ports.h"
 #include "base/strings.h"
+#include "world/stream_whole.h"
 
 namespace muster {
 
@@ -122,11 +123,7 @@ class RemoteHttp final : public Http {
   // Over this road pieces have lost their times: the whole body comes at its end.
   Result<HttpResponse> Stream(const HttpRequest& request, const OnBytes& on_bytes,
                               Duration& sent_at) override {
-    sent_at = clock_.Monotonic();
-    TRY(HttpResponse response, Do(request));
-    on_bytes(response.body, clock_.Monotonic());
-    response.body.clear();
-    return response;
+    return StreamWhole(*this, clock_, request, on_bytes, sent_at);
   }
 
  private:

@@ -11,6 +11,7 @@
 #include "backend/lab/tool_faults.h"
 #include "backend/lab/tool_table.h"
 #include "base/strings.h"
+#include "world/stream_whole.h"
 
 namespace muster::lab {
 
@@ -203,11 +204,7 @@ class NodeHttp final : public Http {
   }
   Result<HttpResponse> Stream(const HttpRequest& request, const OnBytes& on_bytes,
                               Duration& sent_at) override {
-    sent_at = base_.clock.Monotonic();
-    TRY(HttpResponse response, Do(request));
-    on_bytes(response.body, base_.clock.Monotonic());
-    response.body.clear();
-    return response;
+    return StreamWhole(*this, base_.clock, request, on_bytes, sent_at);
   }
 
  private:

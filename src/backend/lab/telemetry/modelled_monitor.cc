@@ -12,6 +12,7 @@
 #include "base/strings.h"
 #include "probes/prometheus/api.h"
 #include "probes/prometheus/probes.h"
+#include "world/stream_whole.h"
 
 namespace muster::lab {
 
@@ -93,11 +94,7 @@ class ModelledMonitor final : public MonitorPort {
 
   Result<HttpResponse> Stream(const HttpRequest& request, const OnBytes& on_bytes,
                               Duration& sent_at) override {
-    sent_at = clock_.Monotonic();
-    TRY(HttpResponse response, Do(request));
-    on_bytes(response.body, clock_.Monotonic());
-    response.body.clear();
-    return response;
+    return StreamWhole(*this, clock_, request, on_bytes, sent_at);
   }
 
  private:
