@@ -19,12 +19,12 @@ constexpr int kMostPods = 10'000;
 class Planner {
  public:
   explicit Planner(const Json& job)
-      : meta_(Member(job, "metadata")),
-        spec_(Member(job, "spec")),
-        status_(Member(job, "status")),
-        name_(Text(meta_, "name")),
-        ns_(Text(meta_, "namespace")),
-        uid_(Text(meta_, "uid")),
+      : meta_(ObjectAt(job, "metadata")),
+        spec_(ObjectAt(job, "spec")),
+        status_(ObjectAt(job, "status")),
+        name_(TextAt(meta_, "name")),
+        ns_(TextAt(meta_, "namespace")),
+        uid_(TextAt(meta_, "uid")),
         plugins_(spec_, name_, ns_, tasks_) {}
 
   Result<VolcanoJobPlan> Plan(const std::vector<VolcanoPod>& pods, TimePoint now) {
@@ -40,10 +40,11 @@ class Planner {
       plan_.hosts = Object("v1", "ConfigMap", hosts, "data", plugins_.Hosts());
     plan_.secret_name = plugins_.secret_name();
     Note();
-    const std::string before = Text(Member(status_, "state"), "phase");
-    const Judged judged = Judge(spec_, tasks_, pods, before, Number(status_, "retryCount", 0), now);
+    const std::string before = TextAt(status_, "state", "phase");
+    const Judged judged =
+        Judge(spec_, tasks_, pods, before, CountAt(status_, "retryCount", 0), now);
     plan_.phase = judged.phase, plan_.retries = judged.retries, plan_.look_at = judged.look_at;
-    plan_.version = Number(status_, "version", 0) + (judged.killed ? 1 : 0);
+    plan_.version = CountAt(status_, "version", 0) + (judged.killed ? 1 : 0);
     for (const VolcanoPod& pod : pods) {
       if (judged.remove.count(pod.name) != 0) plan_.remove.push_back(pod);
     }
@@ -66,16 +67,16 @@ class Planner {
 
  private:
   Status ReadTasks() {
-    for (const Json& one : List(spec_, "tasks")) {
+    for (const Json& one : ListAt(spec_, "tasks")) {
       Task task;
-      task.name = Text(one, "name");
+      task.name = TextAt(one, "name");
       if (task.name.empty()) task.name = fmt::format("default{}", tasks_.size());
-      task.replicas = Number(one, "replicas", 1);
+      task.replicas = CountAt(one, "replicas", 1);
       task.spec = &one;
       pod_count_ += task.replicas;
       if (pod_count_ > kMostPods)
         return Fail(Code::kInvalid, fmt::format("job {}: more than {} pods", name_, kMostPods));
-      if (Member(one, "template").empty() || Member(Member(one, "template"), "spec").empty())
+      if (ObjectAt(one, "template").empty() || ObjectAt(one, "template", "spec").empty())
         return Fail(Code::kInvalid,
                     fmt::format("job {}: spec.tasks {} has no template.spec", name_, task.name));
       tasks_.push_back(task);
@@ -105,14 +106,14 @@ class Planner {
   }
 
   Json GroupSpec() const {
-    Json spec = {{"minMember", Number(spec_, "minAvailable", pod_count_)}};
-    const std::string queue = Text(spec_, "queue"), priority = Text(spec_, "priorityClassName");
+    Json spec = {{"minMember", CountAt(spec_, "minAvailable", pod_count_)}};
+    const std::string queue = TextAt(spec_, "queue"), priority = TextAt(spec_, "priorityClassName");
     spec["queue"] = queue.empty() ? "default" : queue;
     if (!priority.empty()) spec["priorityClassName"] = priority;
     Json roles = Json::object();
     for (const Task& task : tasks_) {
       if (task.spec->contains("minAvailable"))
-        roles[task.name] = Number(*task.spec, "minAvailable", task.replicas);
+        roles[task.name] = CountAt(*task.spec, "minAvailable", task.replicas);
     }
     if (!roles.empty()) spec["minTaskMember"] = roles;
     if (spec_.contains("networkTopology")) spec["networkTopology"] = spec_["networkTopology"];
@@ -131,8 +132,8 @@ class Planner {
   }
 
   std::string Pod(const Task& task, int index, const std::string& name) const {
-    const Json& pod_template = Member(*task.spec, "template");
-    Json meta = Member(pod_template, "metadata");
+    const Json& pod_template = ObjectAt(*task.spec, "template");
+    Json meta = ObjectAt(pod_template, "metadata");
     meta["name"] = name;
     meta["namespace"] = ns_;
     meta["ownerReferences"] = Json::array({Owner()});
@@ -146,9 +147,9 @@ class Planner {
     meta["annotations"]["volcano.sh/job-retry-count"] = std::to_string(plan_.retries);
     meta["labels"]["volcano.sh/job-namespace"] = ns_;
     meta["labels"]["volcano.sh/task-index"] = std::to_string(index);
-    Json spec = Member(pod_template, "spec");
-    const std::string scheduler = Text(spec_, "schedulerName");
-    if (Text(spec, "schedulerName").empty())
+    Json spec = ObjectAt(pod_template, "spec");
+    const std::string scheduler = TextAt(spec_, "schedulerName");
+    if (TextAt(spec, "schedulerName").empty())
       spec["schedulerName"] = scheduler.empty() ? "volcano" : scheduler;
     plugins_.Extend(task, index, name, spec);
     return Json({{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", meta}, {"spec", spec}}).dump();
@@ -163,7 +164,7 @@ class Planner {
       const std::string phase = pod.leaving ? "Terminating" : pod.phase;
       ++all[phase], ++of_task[pod.task][phase];
     }
-    Json status = {{"minAvailable", Number(spec_, "minAvailable", pod_count_)},
+    Json status = {{"minAvailable", CountAt(spec_, "minAvailable", pod_count_)},
                    {"retryCount", plan_.retries},
                    {"version", plan_.version}};
     for (const auto& [key, phase] :
@@ -177,8 +178,7 @@ class Planner {
       for (const char* phase : {"Pending", "Running", "Succeeded", "Failed", "Terminating"}) {
         const auto count = phases.find(phase);
         if (count != phases.end()) counts[phase] = count->second;
-        const bool stood = Member(Member(Member(status_, "taskStatusCount"), task.c_str()), "phase")
-                               .contains(phase);
+        const bool stood = ObjectAt(status_, "taskStatusCount", task, "phase").contains(phase);
         if (count == phases.end() && stood) counts[phase] = nullptr;
       }
       status["taskStatusCount"][task]["phase"] = std::move(counts);
@@ -187,7 +187,7 @@ class Planner {
       const std::string time = FormatTime(std::chrono::floor<std::chrono::seconds>(now));
       status["state"] = {{"phase", plan_.phase}, {"lastTransitionTime", time}};
       constexpr size_t kMostConditions = 50;
-      Json conditions = List(status_, "conditions");
+      Json conditions = ListAt(status_, "conditions");
       while (conditions.size() >= kMostConditions) conditions.erase(conditions.begin());
       conditions.push_back({{"status", plan_.phase}, {"lastTransitionTime", time}});
       status["conditions"] = std::move(conditions);
@@ -202,10 +202,10 @@ class Planner {
     if (!spec_.contains("ttlSecondsAfterFinished") || plan_.phase == "Aborted") return;
     const auto since = plan_.phase != before
                            ? Result<TimePoint>(now)
-                           : ParseTime(Text(Member(status_, "state"), "lastTransitionTime"));
+                           : ParseTime(TextAt(status_, "state", "lastTransitionTime"));
     if (!since.ok()) return;
     const TimePoint due =
-        *since + std::chrono::seconds(Number(spec_, "ttlSecondsAfterFinished", 0));
+        *since + std::chrono::seconds(CountAt(spec_, "ttlSecondsAfterFinished", 0));
     plan_.over = due <= now && plan_.phase == before;
     if (!plan_.over) plan_.look_at = due;
   }
@@ -272,15 +272,15 @@ Result<VolcanoPodSeen> DecodeVolcanoPod(std::string_view json) {
   if (const std::string* task = object.meta.Label("volcano.sh/task-spec")) pod.task = *task;
   pod.leaving = object.meta.deleted.has_value();
   const volcano::Json root = volcano::Json::parse(json, nullptr, false);
-  const volcano::Json& status = volcano::Member(root, "status");
-  pod.phase = volcano::Text(status, "phase");
-  pod.reason = volcano::Text(status, "reason");
-  for (const volcano::Json& container : volcano::List(status, "containerStatuses")) {
-    const volcano::Json& ended = volcano::Member(volcano::Member(container, "state"), "terminated");
+  const volcano::Json& status = volcano::ObjectAt(root, "status");
+  pod.phase = volcano::TextAt(status, "phase");
+  pod.reason = volcano::TextAt(status, "reason");
+  for (const volcano::Json& container : volcano::ListAt(status, "containerStatuses")) {
+    const volcano::Json& ended = volcano::ObjectAt(container, "state", "terminated");
     if (ended.empty()) continue;
-    const int code = volcano::Number(ended, "exitCode", 0);
+    const int code = volcano::CountAt(ended, "exitCode", 0);
     if (code != 0 && !pod.exit_code) pod.exit_code = code;
-    if (const auto at = ParseTime(volcano::Text(ended, "finishedAt")); at.ok())
+    if (const auto at = ParseTime(volcano::TextAt(ended, "finishedAt")); at.ok())
       pod.ended = std::max(pod.ended.value_or(*at), *at);
   }
   seen.meta = std::move(object.meta);

@@ -18,7 +18,7 @@ std::string Lower(std::string task) {
 }  // namespace
 
 Plugins::Plugins(const Json& spec, std::string job, std::string ns, const std::vector<Task>& tasks)
-    : all_(Member(spec, "plugins")), job_(std::move(job)), ns_(std::move(ns)), tasks_(tasks) {
+    : all_(ObjectAt(spec, "plugins")), job_(std::move(job)), ns_(std::move(ns)), tasks_(tasks) {
   pytorch_.on = Has("pytorch");
   for (const auto& [name, value] :
        {std::pair{"master", &pytorch_.master}, std::pair{"worker", &pytorch_.worker},
@@ -29,7 +29,7 @@ Plugins::Plugins(const Json& spec, std::string job, std::string ns, const std::v
 
 // Of "--name=value" or "-name=value"; "true" for "--name" alone.
 std::string Plugins::Argument(const char* plugin, const std::string& name) const {
-  for (const Json& argument : List(all_, plugin)) {
+  for (const Json& argument : ListAt(all_, plugin)) {
     if (!argument.is_string()) continue;
     std::string text = argument.get<std::string>();
     text.erase(0, std::min(text.find_first_not_of('-'), text.size()));
@@ -145,7 +145,7 @@ void Plugins::Mount(Json& spec) const {
 void Plugins::Extend(const Task& task, int index, const std::string& pod, Json& spec) const {
   if (service()) {
     for (const auto& [key, value] : {std::pair{"hostname", &pod}, std::pair{"subdomain", &job_}}) {
-      if (Text(spec, key).empty()) spec[key] = *value;
+      if (TextAt(spec, key).empty()) spec[key] = *value;
     }
   }
   for (Json& container : spec["containers"]) {

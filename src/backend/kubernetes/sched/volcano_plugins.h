@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/kubernetes/sched/volcano_json.h"
+#include "backend/kubernetes/sched/volcano_task.h"
 
 namespace muster::kubesched::volcano {
 

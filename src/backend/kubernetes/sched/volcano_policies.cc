@@ -32,8 +32,8 @@ bool Meets(const Json& policy, const Happened& what) {
   if (code != policy.end() && code->is_number_integer())
     return what.exit_code && *what.exit_code == code->get<int>();
   const auto named = [&](const std::string& event) { return event == what.event || event == "*"; };
-  if (named(Text(policy, "event"))) return true;
-  const Json& events = List(policy, "events");
+  if (named(TextAt(policy, "event"))) return true;
+  const Json& events = ListAt(policy, "events");
   return std::any_of(events.begin(), events.end(), [&](const Json& event) {
     return event.is_string() && named(event.get<std::string>());
   });
@@ -43,12 +43,12 @@ bool Meets(const Json& policy, const Happened& what) {
 const Json* PolicyFor(const Json& spec, const std::vector<Task>& tasks, const Happened& what) {
   const Json* own = nullptr;
   for (const Task& task : tasks) {
-    if (task.name == what.task) own = &List(*task.spec, "policies");
+    if (task.name == what.task) own = &ListAt(*task.spec, "policies");
   }
-  for (const Json* policies : {own, &List(spec, "policies")}) {
+  for (const Json* policies : {own, &ListAt(spec, "policies")}) {
     if (policies == nullptr) continue;
     for (const Json& policy : *policies) {
-      if (policy.is_object() && Among(kActions, Text(policy, "action")) && Meets(policy, what))
+      if (policy.is_object() && Among(kActions, TextAt(policy, "action")) && Meets(policy, what))
         return &policy;
     }
   }
@@ -95,7 +95,7 @@ bool EnoughOfEachTask(const std::vector<Task>& tasks, const Counts& counts) {
     if (!task.spec->contains("minAvailable")) return true;
     const auto done = counts.succeeded_of.find(task.name);
     return (done == counts.succeeded_of.end() ? 0 : done->second) >=
-           Number(*task.spec, "minAvailable", 0);
+           CountAt(*task.spec, "minAvailable", 0);
   });
 }
 
@@ -104,7 +104,7 @@ std::string PhaseOf(const Json& spec, const std::vector<Task>& tasks, const Coun
                     const std::string& before) {
   int all = 0;
   for (const Task& task : tasks) all += task.replicas;
-  const int enough = Number(spec, "minSuccess", 0), least = Number(spec, "minAvailable", all);
+  const int enough = CountAt(spec, "minSuccess", 0), least = CountAt(spec, "minAvailable", all);
   if (enough > 0 && counts.succeeded >= enough) return "Completed";
   if (counts.succeeded + counts.failed >= all)
     return enough == 0 && counts.succeeded >= least && EnoughOfEachTask(tasks, counts) ? "Completed"
@@ -121,7 +121,7 @@ void RemoveThoseThatRun(const std::vector<VolcanoPod>& pods, Judged& judged) {
 }
 
 int MostRetries(const Json& spec) {
-  const int asked = Number(spec, "maxRetry", 0);
+  const int asked = CountAt(spec, "maxRetry", 0);
   return asked > 0 ? asked : kVolcanosMaxRetry;
 }
 
@@ -163,14 +163,14 @@ Judged Judge(const Json& spec, const std::vector<Task>& tasks, const std::vector
   for (const Happened& what : WhatHappened(tasks, pods, counts, now)) {
     const Json* policy = PolicyFor(spec, tasks, what);
     if (policy == nullptr) continue;
-    if (const auto wait = GoDurationMs(Text(*policy, "timeout"))) {
+    if (const auto wait = GoDurationMs(TextAt(*policy, "timeout"))) {
       const TimePoint due = what.at + std::chrono::milliseconds(*wait);
       if (due > now) {
         judged.look_at = std::min(judged.look_at.value_or(due), due);
         continue;
       }
     }
-    const std::string action = Text(*policy, "action");
+    const std::string action = TextAt(*policy, "action");
     if (action.starts_with("Restart")) {
       Restart(spec, action, what, pods, judged);
     } else {
@@ -193,11 +193,11 @@ void NotePolicies(const Json& spec, const std::vector<Task>& tasks,
                   std::vector<std::string>& notes) {
   const auto look = [&](const Json& policies, const std::string& where) {
     for (const Json& policy : policies) {
-      std::vector<std::string> events = {Text(policy, "event")};
-      for (const Json& event : List(policy, "events")) {
+      std::vector<std::string> events = {TextAt(policy, "event")};
+      for (const Json& event : ListAt(policy, "events")) {
         if (event.is_string()) events.push_back(event.get<std::string>());
       }
-      const std::string action = Text(policy, "action");
+      const std::string action = TextAt(policy, "action");
       for (const std::string& event : events) {
         if (event.empty() ? Among(kActions, action)
                           : Among(kEvents, event) && Among(kActions, action))
@@ -205,14 +205,14 @@ void NotePolicies(const Json& spec, const std::vector<Task>& tasks,
         notes.push_back(fmt::format("{}: {} on {} is not acted on", where, action,
                                     event.empty() ? "an exit code" : event));
       }
-      if (const std::string timeout = Text(policy, "timeout");
+      if (const std::string timeout = TextAt(policy, "timeout");
           !timeout.empty() && !GoDurationMs(timeout))
         notes.push_back(fmt::format("{}: timeout {} is no duration", where, timeout));
     }
   };
-  look(List(spec, "policies"), "spec.policies");
+  look(ListAt(spec, "policies"), "spec.policies");
   for (const Task& task : tasks)
-    look(List(*task.spec, "policies"), "task " + task.name + " policies");
+    look(ListAt(*task.spec, "policies"), "task " + task.name + " policies");
 }
 
 }  // namespace muster::kubesched::volcano

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backend/kubernetes/sched/volcano_job.h"
-#include "backend/kubernetes/sched/volcano_json.h"
+#include "backend/kubernetes/sched/volcano_task.h"
 #include "base/time.h"
 
 namespace muster::kubesched::volcano {
