@@ -6,6 +6,7 @@
 
 #include "kube/core.h"
 #include "kube/testing/fake_place.h"
+#include "kube/testing/forbids.h"
 
 namespace muster::kube {
 namespace {
@@ -285,18 +286,11 @@ TEST(Reflector, AServerWithoutStreamedListsGetsPages) {
 
 TEST(Reflector, AForbiddenListStopsAndSaysSo) {
   FakePlace place;
-  place.api.fault = [](const Exchange&) {
-    Fault fault;
-    fault.kind = Fault::Kind::kRefuse;
-    fault.status = 403;
-    fault.body =
-        R"({"kind":"Status","message":"User \"x\" cannot list","reason":"Forbidden","code":403})";
-    return fault;
-  };
+  place.api.fault = testing::Forbids("/pods");
   Follower follower(place, AllPods(ListMode::kPages));
   ASSERT_TRUE(place.Until([&] { return follower.reflector.stopped(); }));
   EXPECT_FALSE(follower.reflector.synced());
-  EXPECT_THAT(follower.troubles.back(), HasSubstr("cannot list"));
+  EXPECT_THAT(follower.troubles.back(), HasSubstr("/pods is forbidden"));
 }
 
 TEST(Reflector, AServerThatEndsEveryWatchAtOnceIsNotStormed) {

@@ -10,12 +10,12 @@
 
 #include "backend/host/host_actuator.h"
 #include "backend/host/testing/played_hosts.h"
+#include "backend/testing/honest_actuator.h"
 #include "base/strings.h"
 
 namespace muster::host {
 namespace {
 
-using muster::testing::FaultKind;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -93,10 +93,7 @@ class AnsiblePackagesTest : public ::testing::Test {
     order.token = fmt::format("run-a/{}", ++orders_);
     order.fence = 10;
     order.timeout = std::chrono::minutes(1);
-    const auto before = actuator.Before(order.action);
-    EXPECT_TRUE(before.ok()) << before.error().ToString();
-    if (before.ok()) order.before = *before;
-    return order;
+    return muster::testing::Prepared(actuator, std::move(order));
   }
   bool Installed() { return N1().State()["packages"]["cuda-drivers-570"] == "570.211.01-1"; }
 
@@ -169,32 +166,18 @@ TEST_F(AnsiblePackagesTest, WithoutAnsibleOrWithAnotherHostNothingIsBegun) {
 }
 
 TEST_F(AnsiblePackagesTest, WhoeverFailsAtTheNthCallNeverInventsASuccess) {
-  for (const FaultKind kind : {FaultKind::kFail, FaultKind::kHang, FaultKind::kGarble}) {
-    for (int n = 1;; ++n) {
-      HostActuator whole = Make(control_);
-      Json state = N1().State();
-      state["packages"]["cuda-drivers-570"] = "570.100-1";
-      N1().Set(state);
-      const Order order = Ready(whole);
-      FaultPlan plan(kind, n);
-      FaultyProcesses faulty(control_, plan);
-      HostActuator actuator = Make(faulty);
-      const DidResult did = actuator.Do(order);
-      const ProbeResult probe = actuator.Probe(order);
-      const bool so = Installed();
-      if (probe.happened != Happened::kUnknown) {
-        EXPECT_EQ(probe.happened == Happened::kYes, so) << n << " " << probe.detail;
-      }
-      if (did.did == Did::kRefused) {
-        EXPECT_FALSE(so) << n << " " << did.detail;
-      }
-      if (did.did == Did::kAccepted) {
-        EXPECT_TRUE(so) << n << " " << did.detail;
-      }
-      if (!plan.reached()) break;
-      ASSERT_LT(n, 20);
-    }
-  }
+  muster::testing::NeverInventsASuccess(20, [&](FaultPlan& plan) {
+    HostActuator whole = Make(control_);
+    Json state = N1().State();
+    state["packages"]["cuda-drivers-570"] = "570.100-1";
+    N1().Set(state);
+    const Order order = Ready(whole);
+    FaultyProcesses faulty(control_, plan);
+    HostActuator actuator = Make(faulty);
+    const DidResult did = actuator.Do(order);
+    const ProbeResult probe = actuator.Probe(order);
+    return muster::testing::Told{did, probe, Installed()};
+  });
 }
 
 }  // namespace

@@ -8,12 +8,12 @@
 #include <gtest/gtest.h>
 
 #include "backend/host/testing/played_hosts.h"
+#include "backend/testing/honest_actuator.h"
 #include "base/strings.h"
 
 namespace muster::host {
 namespace {
 
-using muster::testing::FaultKind;
 using ::testing::HasSubstr;
 
 const std::string kA(40, 'a'), kB(40, 'b'), kC(40, 'c');
@@ -102,11 +102,7 @@ class Repositories : public ::testing::Test {
     return order;
   }
   Order Ready(const std::string& commit, const std::string& push = "") {
-    Order order = Make(commit, push);
-    const auto before = actuator_->Before(order.action);
-    EXPECT_TRUE(before.ok()) << before.error().ToString();
-    if (before.ok()) order.before = *before;
-    return order;
+    return muster::testing::Prepared(*actuator_, Make(commit, push));
   }
   std::string Refused(const std::string& commit, const std::string& push = "") {
     const auto before = actuator_->Before(Make(commit, push).action);
@@ -269,30 +265,17 @@ TEST_F(Repositories, WhatACrashLeftIsNoWorktreeOfAnyones) {
 }
 
 TEST_F(Repositories, WhoeverFailsAtTheNthCallNeverInventsASuccess) {
-  for (const FaultKind kind : {FaultKind::kFail, FaultKind::kHang, FaultKind::kGarble}) {
-    for (int n = 1;; ++n) {
-      const std::string bad = Commit(fmt::format("one\n{}\n", orders_), "bad again");
-      const Order order = Ready(bad);
-      FaultPlan plan(kind, n);
-      FaultyProcesses faulty(posix_, plan);
-      RepositoryActuator actuator(
-          site_, faulty, RepositoryOptions{folder_.string(), (folder_ / "state").string(), 20});
-      const DidResult did = actuator.Do(order);
-      const ProbeResult probe = actuator.Probe(order);
-      const bool so = Contains(In("log", "-1", "--format=%B"), "This reverts commit " + bad);
-      if (probe.happened != Happened::kUnknown) {
-        EXPECT_EQ(probe.happened == Happened::kYes, so) << n << " " << probe.detail;
-      }
-      if (did.did == Did::kRefused) {
-        EXPECT_FALSE(so) << n << " " << did.detail;
-      }
-      if (did.did == Did::kAccepted) {
-        EXPECT_TRUE(so) << n << " " << did.detail;
-      }
-      if (!plan.reached()) break;
-      ASSERT_LT(n, 30);
-    }
-  }
+  muster::testing::NeverInventsASuccess(30, [&](FaultPlan& plan) {
+    const std::string bad = Commit(fmt::format("one\n{}\n", orders_), "bad again");
+    const Order order = Ready(bad);
+    FaultyProcesses faulty(posix_, plan);
+    RepositoryActuator actuator(
+        site_, faulty, RepositoryOptions{folder_.string(), (folder_ / "state").string(), 20});
+    const DidResult did = actuator.Do(order);
+    const ProbeResult probe = actuator.Probe(order);
+    return muster::testing::Told{
+        did, probe, Contains(In("log", "-1", "--format=%B"), "This reverts commit " + bad)};
+  });
 }
 
 }  // namespace

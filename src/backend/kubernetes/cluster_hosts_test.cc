@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "kube/testing/fake_place.h"
+#include "kube/testing/forbids.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -68,14 +69,7 @@ TEST(ClusterHosts, TheApiAnswersUnderTheSitesNameAndUnderANodes) {
 
 TEST(ClusterHosts, ARefusalIsAFailedCommandThatSaysSo) {
   Place place;
-  place.api.fault = [](const kube::Exchange&) {
-    kube::testing::Fault fault;
-    fault.kind = kube::testing::Fault::Kind::kRefuse;
-    fault.status = 403;
-    fault.body =
-        R"({"kind":"Status","reason":"Forbidden","code":403,"message":"nodes is forbidden"})";
-    return fault;
-  };
+  place.api.fault = kube::testing::Forbids("/nodes");
   const auto result = place.Ask("prod", {"kubectl", "get", "--raw", "/api/v1/nodes"});
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result->exit_code, 1);

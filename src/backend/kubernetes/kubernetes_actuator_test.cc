@@ -9,6 +9,7 @@
 #include "backend/testing/actuator_contract.h"
 #include "base/strings.h"
 #include "kube/testing/fake_place.h"
+#include "kube/testing/forbids.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -363,10 +364,7 @@ TEST(KubernetesActuator, AHeldNodeSaysSoByConditionAndTaintAndOtherTaintsStay) {
 
 TEST(KubernetesActuator, AConditionThatCannotBeSetHindersNothing) {
   Stage stage;
-  stage.place.api.fault = [](const kube::Exchange& exchange) -> Fault {
-    if (!Contains(exchange.path, "/status")) return {};
-    return {Fault::Kind::kRefuse, 403, R"({"kind":"Status","code":403,"reason":"Forbidden"})"};
-  };
+  stage.place.api.fault = kube::testing::Forbids("/status");
   const DidResult did = stage.actuator.Do(stage.Make(ActKind::kCordon));
   EXPECT_EQ(did.did, Did::kAccepted);
   EXPECT_THAT(did.detail, HasSubstr("its condition could not be set"));

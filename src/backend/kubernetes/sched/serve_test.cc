@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "kube/testing/fake_place.h"
+#include "kube/testing/forbids.h"
 
 namespace muster::kubesched {
 namespace {
@@ -233,15 +234,7 @@ TEST(Serve, TheOtherReplicaGoesOnWhereTheLeaderDied) {
 
 TEST(Serve, WhoMayNotReadPodsSaysSoAndEnds) {
   Stage stage;
-  stage.place.api.fault = [](const kube::Exchange& exchange) {
-    Fault fault;
-    if (exchange.path.find("/pods") == std::string::npos) return fault;
-    fault.kind = Fault::Kind::kRefuse;
-    fault.status = 403;
-    fault.body =
-        R"({"kind":"Status","reason":"Forbidden","code":403,"message":"pods is forbidden"})";
-    return fault;
-  };
+  stage.place.api.fault = kube::testing::Forbids("/pods");
   Replica one(stage.place, "one");
   ASSERT_TRUE(Stage::Turns({&one}, [&] { return one.serve->fatal().has_value(); }));
   EXPECT_EQ(one.serve->fatal()->code, Code::kPermission);

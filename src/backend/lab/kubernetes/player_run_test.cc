@@ -1,22 +1,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "backend/lab/kubernetes/player.h"
 #include "backend/lab/kubernetes/pod_shell.h"
-#include "kube/testing/fake_place.h"
+#include "backend/lab/kubernetes/testing/player_stage.h"
 
 namespace muster::lab {
 namespace {
 
-using kube::testing::FakePlace;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-struct RunStage {
-  FakePlace place;
+struct RunStage : PlayerStage {
   DnsZone zone{{std::chrono::milliseconds(500), Duration::zero()}};
-  std::vector<std::string> notes;
-  std::unique_ptr<Player> player;
 
   RunStage() { Begin({}); }
   void Begin(PodShell shell) {
@@ -28,12 +23,7 @@ struct RunStage {
     options.shell = std::move(shell);
     options.zone = &zone;
     options.files = &place.files;
-    auto made = Player::Make(place.client, place.processes, std::move(options),
-                             [this](const std::string& note) { notes.push_back(note); });
-    ASSERT_TRUE(made.ok()) << made.error().ToString();
-    player = std::move(*made);
-    player->Start();
-    ASSERT_TRUE(place.Until([&] { return player->ready(); }));
+    PlayerStage::Begin(std::move(options));
   }
   void Pod(const std::string& spec, const std::string& status = R"("phase":"Pending")") {
     place.api.Put(kube::kPods, "t", "p",
@@ -55,12 +45,7 @@ struct RunStage {
   }
   std::string At(const char* pointer) { return kube::ValueAt(Json(), pointer).value_or(""); }
   bool Becomes(const char* pointer, const std::string& value) {
-    return place.Until(
-        [&] {
-          player->Tick();
-          return At(pointer) == value;
-        },
-        3000);
+    return PlayerStage::Becomes([&] { return At(pointer) == value; }, 3000);
   }
 };
 

@@ -3,20 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "kube/testing/fake_place.h"
+#include "backend/lab/kubernetes/testing/player_stage.h"
 
 namespace muster::lab {
 namespace {
 
-using kube::testing::FakePlace;
 using kube::testing::Fault;
 using ::testing::HasSubstr;
 
-struct Stage {
-  FakePlace place;
-  std::vector<std::string> notes;
-  std::unique_ptr<Player> player;
-
+struct Stage : PlayerStage {
   explicit Stage(PlayerOptions options = {}) { Begin(std::move(options)); }
   void Begin(PlayerOptions options) {
     if (options.nodes.empty()) {
@@ -27,12 +22,7 @@ struct Stage {
         options.nodes.push_back(node);
       }
     }
-    auto made = Player::Make(place.client, place.processes, std::move(options),
-                             [this](const std::string& note) { notes.push_back(note); });
-    ASSERT_TRUE(made.ok()) << made.error().ToString();
-    player = std::move(*made);
-    player->Start();
-    ASSERT_TRUE(place.Until([&] { return player->ready(); }));
+    PlayerStage::Begin(std::move(options));
   }
   // A bound pod, as the API server would hold it.
   void Pod(const std::string& name, int gpus, const std::string& annotations = "",
@@ -52,12 +42,7 @@ struct Stage {
     return pod.ok() ? *pod : kube::Pod{};
   }
   bool Becomes(const std::string& name, const std::string& phase) {
-    return place.Until(
-        [&] {
-          player->Tick();
-          return Read(name).phase == phase;
-        },
-        2000);
+    return PlayerStage::Becomes([&] { return Read(name).phase == phase; }, 2000);
   }
 };
 
