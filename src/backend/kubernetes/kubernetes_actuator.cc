@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "backend/kubernetes/field_owner.h"
 #include "backend/kubernetes/held_taint.h"
-#include "base/digest.h"
+#include "backend/kubernetes/node_hold.h"
+#include "backend/kubernetes/pod_work.h"
 #include "base/strings.h"
 #include "kube/json.h"
 
@@ -19,123 +19,6 @@ using kube::Json;
 
 constexpr int kMostTries = 5;  // against somebody who changes the node all the time
 constexpr int kMostPages = 10'000;
-constexpr int64_t kWhole = 1000;  // amounts are in thousandths
-
-uint64_t FenceOf(const kube::Node& node) {
-  const std::string* text = node.meta.Annotation(kFenceKey);
-  const auto fence = text == nullptr ? Result<int64_t>(0) : ParseInt(*text);
-  return fence.ok() && *fence > 0 ? static_cast<uint64_t>(*fence) : 0;
-}
-
-// Whoever takes the cordon away by hand leaves our annotation behind: the lease is then over.
-std::optional<Lease> LeaseOf(const kube::Node& node) {
-  const std::string* text = node.meta.Annotation(kLeaseKey);
-  if (text == nullptr || !node.unschedulable) return std::nullopt;
-  auto lease = ReadLease(*text);
-  return lease.ok() ? std::optional(std::move(*lease)) : std::nullopt;
-}
-
-// " by kubectl-cordon at ...", as far as the API server knows.
-std::string By(const std::string& json, const std::vector<std::string>& path) {
-  const std::string owner = OwnerOf(json, path);
-  return owner.empty() || owner.starts_with(fmt::format("{} at ", kube::kFieldManager))
-             ? ""
-             : " by " + owner;
-}
-
-Hold HoldOf(const kube::Node& node, const std::string& json) {
-  Hold hold;
-  hold.schedulable = !node.unschedulable;
-  hold.lease = LeaseOf(node);
-  const std::string* text = node.meta.Annotation(kLeaseKey);
-  if (hold.lease) {
-    hold.note = fmt::format("{}:{} {}", hold.lease->owner, hold.lease->run, hold.lease->reason);
-  } else if (node.unschedulable) {
-    const std::string lease_field = "f:" + std::string(kLeaseKey);
-    hold.note = text == nullptr
-                    ? fmt::format("cordoned{}, and nobody wrote why",
-                                  By(json, {"f:spec", "f:unschedulable"}))
-                    : fmt::format("cordoned, with a lease that cannot be read{}",
-                                  By(json, {"f:metadata", "f:annotations", lease_field}));
-  } else if (text != nullptr) {
-    hold.note = fmt::format("somebody uncordoned it{} while a lease was on it",
-                            By(json, {"f:spec", "f:unschedulable"}));
-  }
-  // The resourceVersion moves with every heartbeat; this only with what is said above.
-  hold.version =
-      Sha256Hex(fmt::format("{}|{}", node.unschedulable, text ? *text : "")).substr(0, 16);
-  return hold;
-}
-
-bool Ours(const std::optional<Lease>& lease, const Order& order) {
-  return lease && lease->run == order.run &&
-         (order.lease.owner.empty() || lease->owner == order.lease.owner);
-}
-
-const kube::Owner* ControllerOf(const kube::Pod& pod) {
-  for (const kube::Owner& owner : pod.meta.owners) {
-    if (owner.controller) return &owner;
-  }
-  return nullptr;
-}
-
-// A DaemonSet's pod comes straight back, and a mirror pod is the kubelet's own file.
-bool Stays(const kube::Pod& pod) {
-  const kube::Owner* controller = ControllerOf(pod);
-  return (controller != nullptr && controller->kind == "DaemonSet") ||
-         pod.meta.Annotation("kubernetes.io/config.mirror") != nullptr || pod.Finished();
-}
-
-int64_t GpusOf(const kube::Pod& pod) {
-  int64_t gpus = 0;
-  for (const auto& [name, amount] : pod.Requests()) {
-    if (name == "nvidia.com/gpu" || StartsWith(name, "nvidia.com/mig-") || name == "amd.com/gpu")
-      gpus += amount / kWhole;
-  }
-  return gpus;
-}
-
-std::string JobOf(const kube::Pod& pod) {
-  const kube::Owner* by = ControllerOf(pod);
-  return fmt::format("{}/{}", pod.meta.ns,
-                     by == nullptr ? pod.meta.name : by->kind + "/" + by->name);
-}
-
-// Nothing: not said, or not a time.
-std::optional<TimePoint> DurableAt(const kube::Pod& pod) {
-  const std::string* text = pod.meta.Annotation(kCheckpointKey);
-  const auto at = text == nullptr ? Result<TimePoint>(Fail(Code::kNotFound, "")) : ParseTime(*text);
-  return at.ok() ? std::optional(*at) : std::nullopt;
-}
-
-enum class Saved { kYes, kNotYet, kUnknown };
-
-// Whether the work of each pod is saved since `since`: any pod of a job speaks for those beside it.
-class SavedWork {
- public:
-  SavedWork(const std::vector<kube::Pod>& pods, TimePoint since) : since_(since) {
-    for (const kube::Pod& pod : pods) {
-      const auto at = DurableAt(pod);
-      if (!at) continue;
-      TimePoint& newest = newest_.try_emplace(JobOf(pod), *at).first->second;
-      newest = std::max(newest, *at);
-    }
-  }
-  Saved Of(const kube::Pod& pod) const {
-    const kube::Owner* by = ControllerOf(pod);
-    const std::string* said = pod.meta.Annotation(kCheckpointKey);
-    if (GpusOf(pod) == 0 || (by != nullptr && by->kind == "ReplicaSet") ||
-        (said != nullptr && *said == "none"))
-      return Saved::kYes;
-    const auto newest = newest_.find(JobOf(pod));
-    if (newest == newest_.end()) return Saved::kUnknown;
-    return newest->second >= since_ ? Saved::kYes : Saved::kNotYet;
-  }
-
- private:
-  const TimePoint since_;
-  std::map<std::string, TimePoint> newest_;
-};
 
 // 4xx: the server said no, and nothing was written. Else nobody can tell.
 DidResult NotWritten(const kube::Answer& answer) {
