@@ -82,7 +82,10 @@ std::vector<Suspect> FindSuspects(std::span<const Verdict> verdicts, const Catal
                            },
                            [&](const Criterion& criterion, const Subject& subject) {
                              return RenderNext(criterion.next, &subject, &site);
-                           }};
+                           },
+                           site.fabric_host.empty() && !site.cluster.nodes.empty()
+                               ? std::string_view(site.cluster.nodes.front().name)
+                               : std::string_view(site.fabric_host)};
   return FindSuspects(verdicts, rules);
 }
 

@@ -44,7 +44,9 @@ class Grouping {
     }
   }
 
-  void Attribute(const std::string& code, const Bad& bad) {
+  void Attribute(const std::string& code, Bad bad) {
+    std::erase_if(bad, [&](const Verdict* v) { return LaidAtTheFabricHost(*v); });
+    if (bad.empty()) return;
     switch (bad.front()->subject.kind) {
       case SubjectKind::kGpu:
       case SubjectKind::kHca:
@@ -60,6 +62,18 @@ class Grouping {
       default:
         for (const Verdict* v : bad) Add(v->subject, *v);
     }
+  }
+
+  // The fabric's own things are seen from one host: when that does not answer, none of them is
+  // suspect, it is.
+  bool LaidAtTheFabricHost(const Verdict& v) {
+    const SubjectKind kind = v.subject.kind;
+    const bool of_fabric =
+        kind == SubjectKind::kFabric || kind == SubjectKind::kSwitch || kind == SubjectKind::kLink;
+    if (v.gate != 2 || !of_fabric || v.reason != UnknownReason::kUnreachable) return false;
+    if (rules_.cluster.FindNode(rules_.fabric_host) == nullptr) return false;
+    Add(NodeSubject(rules_.fabric_host), v);
+    return true;
   }
 
   // GPUs and adapters: the node when most of its GPUs, or all its adapters, are bad.

@@ -28,6 +28,7 @@ struct SuspectRules {
   std::string_view site;  // its name, for faults that all share
   std::function<const Criterion*(std::string_view code)> criterion;   // nothing for an unknown code
   std::function<std::string(const Criterion&, const Subject&)> next;  // the command, filled in
+  std::string_view fabric_host = {};  // where the fabric's tools run; empty: on no node
 };
 
 // The ranked smallest set of subjects that explains every verdict that does not pass; FAIL before
@@ -38,6 +39,8 @@ struct SuspectRules {
 //  - most GPUs of a node: the node; all links of a switch or node: that device; more than half of
 //  all nodes (at least two): what
 //    they share (the fabric in gate 2, the site otherwise)
+//  - what the fabric's tools could not say because their host does not answer: that host, if it is
+//  a node
 //  - pairs: a node whose every pair is bad, at least two of them; else the pair itself; with one
 //  bad rail and one bad node, the
 //    adapter of that node on that rail

@@ -104,7 +104,7 @@ class SuspectsTest : public ::testing::Test {
               const auto it = criteria_.find(std::string(code));
               return it == criteria_.end() ? nullptr : &it->second;
             },
-            [](const Criterion& c, const Subject& s) { return c.next + " " + s.id; }};
+            [](const Criterion& c, const Subject& s) { return c.next + " " + s.id; }, fabric_host_};
   }
   std::vector<Suspect> Find() const { return FindSuspects(verdicts_, Rules()); }
   std::vector<std::string> Names() const {
@@ -114,6 +114,7 @@ class SuspectsTest : public ::testing::Test {
   }
 
   Cluster cluster_;
+  std::string fabric_host_ = "node000";
   std::map<std::string, Criterion> criteria_;
   std::vector<Verdict> verdicts_;
 };
@@ -121,6 +122,26 @@ class SuspectsTest : public ::testing::Test {
 TEST_F(SuspectsTest, NobodyIsSuspectedWhereAllPasses) {
   Each("NOD-010", 3, Gpus(), [](const Subject&) { return Level::kPass; });
   EXPECT_TRUE(Find().empty());
+}
+
+TEST_F(SuspectsTest, WhatIsSeenFromOneHostIsNotSuspectWhenThatHostDoesNotAnswer) {
+  Rank("FAB-001", 30, SubjectKind::kFabric);
+  Rank("FAB-003", 40, SubjectKind::kLink);
+  Say("FAB-001", 2, {SubjectKind::kFabric, "fabric"}, Level::kUnknown, UnknownReason::kUnreachable);
+  for (const Subject& link : Links())
+    Say("FAB-003", 2, link, Level::kUnknown, UnknownReason::kUnreachable);
+  EXPECT_THAT(Names(), ElementsAre("node node000"));
+  EXPECT_THAT(Find().front().why, HasSubstr("explains 1 more check"));
+  fabric_host_ = "sm-host";
+  EXPECT_THAT(Names(), ElementsAre("fabric fabric")) << "no node of the cluster";
+}
+
+TEST_F(SuspectsTest, ALinkThatIsDownStaysSuspectBesideAHostThatDoesNotAnswer) {
+  Rank("FAB-003", 40, SubjectKind::kLink);
+  const Subject down = Links().front();
+  Say("FAB-003", 2, down, Level::kFail);
+  Say("FAB-001", 2, {SubjectKind::kFabric, "fabric"}, Level::kUnknown, UnknownReason::kUnreachable);
+  EXPECT_EQ(Names().front(), down.ToString());
 }
 
 TEST_F(SuspectsTest, MostGpusOfANodeAreLaidAtItsDoorBeforeAnythingIsExplained) {
