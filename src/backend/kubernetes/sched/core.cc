@@ -72,6 +72,7 @@ void Core::SetNode(std::shared_ptr<const NodeFacts> node) {
         name, place->usable ? sched::NodeVerb::kUncordon : sched::NodeVerb::kCordon});
     if (suspect_nodes_.erase(name) != 0)
       TakeEvent(sched::NodeHealth{name, sched::Health::kAccepted});
+    if (!place->usable) LeaveNode(name);
   }
 }
 
@@ -81,27 +82,16 @@ void Core::RemoveNode(const std::string& name) {
   if (nodes_.erase(name) == 0 || rebuild_) return;
   lost_nodes_.insert(name);
   TakeEvent(sched::NodeHealth{name, sched::Health::kOut});
-  for (auto& [uid, pod] : pods_) {
-    const bool unbound =
-        pod.at == At::kSeated || (pod.at == At::kBinding && !pod.asked && pod.refused);
-    if (unbound && !pod.deleting && pod.node == name) SeatAnew(uid, pod);
-  }
-}
-
-// Its node is gone and it is not bound there: the engine gives it another place.
-void Core::SeatAnew(const std::string& uid, Pod& pod) {
-  Gang& gang = gangs_.at(pod.gang);
-  pod.at = At::kWaiting;
-  pod.refused = false, pod.failures = 0;
-  gang.to_bind.erase(uid);
-  --gang.open;
-  TakeEvent(sched::TaskFail{gang.name, gang.task_names[static_cast<size_t>(pod.task)], pod.rank});
+  LeaveNode(name);
 }
 
 void Core::SetUnreadableQueues(std::map<std::string, std::string> why) {
   if (why == unreadable_) return;
   unreadable_ = std::move(why);
-  for (const auto& [name, gang] : gangs_) touched_.insert(name);
+  for (auto& [name, gang] : gangs_) {
+    if (!TakeBack(gang) && gang.phase == Phase::kSubmitted) Withdraw(gang);
+    touched_.insert(name);
+  }
 }
 
 // ---- groups
@@ -114,7 +104,8 @@ void Core::SetGroup(const GroupFacts& group) {
   const auto name = gang_names_.find(key);
   if (name == gang_names_.end() || same) return;
   Gang& gang = gangs_.at(name->second);
-  if (gang.phase == Phase::kPlaced) return;  // a change of mind does not move what runs
+  // A change of mind does not move what runs.
+  if (gang.phase == Phase::kPlaced && !TakeBack(gang)) return;
   if (gang.phase == Phase::kSubmitted) Withdraw(gang);
   touched_.insert(gang.name);
   if ((group.dialect != Dialect::kJob && group.dialect != Dialect::kJobSet) || group.min > 0)
@@ -132,7 +123,13 @@ void Core::SetGroup(const GroupFacts& group) {
 void Core::RemoveGroup(Dialect dialect, const std::string& key) {
   const size_t slash = key.find('/');
   if (slash == std::string::npos) return;
-  groups_.erase(GroupKey(dialect, key.substr(0, slash), key.substr(slash + 1)));
+  const std::string group = GroupKey(dialect, key.substr(0, slash), key.substr(slash + 1));
+  if (groups_.erase(group) == 0) return;
+  const auto name = gang_names_.find(group);
+  if (name == gang_names_.end()) return;
+  Gang& gang = gangs_.at(name->second);
+  if (!TakeBack(gang) && gang.phase == Phase::kSubmitted) Withdraw(gang);
+  touched_.insert(gang.name);
 }
 
 const GroupFacts* Core::GroupFactsOf(const Gang& gang) const {
@@ -188,6 +185,8 @@ void Core::SetForeign(Pod& pod, const PodFacts* before) {
   if (holds(before) && holds(&now) && before->shape != now.shape) {
     rebuild_ = true;
   } else if (holds(&now) && !holds(before)) {
+    if (nodes_.count(now.node) != 0 && HoldForeign(now)) return;
+    LeaveNode(now.node);  // it was faster than what we have not sent yet
     AddForeign(now);
   } else if (holds(before) && !holds(&now)) {
     TakeEvent(sched::JobEnd{"~" + now.id.uid, sched::JobVerb::kFinish});
@@ -209,6 +208,7 @@ void Core::SetPod(std::shared_ptr<const PodFacts> facts) {
       Trouble(fmt::format("node {} refused {} ({}): nothing more is placed there until it changes",
                           now.node, now.id.Key(), now.refusal));
       if (!rebuild_) TakeEvent(sched::NodeHealth{now.node, sched::Health::kSuspect});
+      if (!rebuild_) LeaveNode(now.node);
     }
     return Leave(uid, pod);
   }
@@ -219,7 +219,7 @@ void Core::SetPod(std::shared_ptr<const PodFacts> facts) {
     // Somebody else bound it.
     pod.at = At::kBound, pod.node = now.node;
     rebuild_ = true;
-  } else if (now.leaving && pod.at == At::kWaiting) {
+  } else if (now.leaving && (pod.at == At::kWaiting || Unsent(pod))) {
     return Leave(uid, pod);
   }
   touched_.insert(pod.gang);
@@ -256,7 +256,8 @@ void Core::Join(const std::string& uid, Pod& pod) {
   }
   pod.at = At::kWaiting;
   if (gang.phase == Phase::kSubmitted) Withdraw(gang);
-  if (gang.phase == Phase::kPlaced && !TakeKeptSeat(gang, uid, pod)) rebuild_ = true;
+  if (gang.phase == Phase::kPlaced && !TakeBack(gang) && !TakeKeptSeat(gang, uid, pod))
+    rebuild_ = true;
 }
 
 // The pod that a controller makes in the place of one that failed sits where that one sat.
@@ -266,9 +267,8 @@ bool Core::TakeKeptSeat(Gang& gang, const std::string& uid, Pod& pod) {
     if (kept->second.index != pod.facts->index || !NodeUsable(kept->second.node)) continue;
     pod.task = task, pod.rank = rank, pod.at = At::kSeated, pod.node = kept->second.node;
     gang.seats[static_cast<size_t>(task)][static_cast<size_t>(rank)] = uid;
-    gang.to_bind.insert(uid);
     ++gang.open;
-    binding_.insert(gang.name);
+    QueueToBind(gang, uid);
     gang.kept.erase(kept);
     return true;
   }
@@ -312,6 +312,8 @@ void Core::Leave(const std::string& uid, Pod& pod) {
   if (pod.deleting) {
     if (--leaving_on_[pod.node] <= 0) leaving_on_.erase(pod.node);
     for (auto& [tree, pods] : leaving_in_) pods.erase(uid);
+  } else if (TakeBack(gang)) {
+    // Nothing of it runs: what is left of it gathers again.
   } else if (pod.at == At::kWaiting) {
     if (gang.phase == Phase::kSubmitted) Withdraw(gang);
     if (gang.phase == Phase::kPlaced) EmptySeat(gang, pod);
@@ -334,8 +336,8 @@ void Core::DropIfEmpty(const std::string& name) {
   if (gang.phase == Phase::kSubmitted) Withdraw(gang);
   if (gang.phase == Phase::kPlaced && !rebuild_)
     TakeEvent(sched::JobEnd{gang.name, sched::JobVerb::kFinish});
-  for (auto* set : {&touched_, &binding_, &waiting_, &keeping_, &rejected_, &condemned_})
-    set->erase(name);
+  UnqueueToBind(gang);
+  for (auto* set : {&touched_, &waiting_, &keeping_, &rejected_, &condemned_}) set->erase(name);
   gang_names_.erase(GroupKey(gang.dialect, gang.ns, gang.group));
   const std::string copy = name;  // it may be the gang's own
   gangs_.erase(copy);

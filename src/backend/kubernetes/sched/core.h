@@ -97,8 +97,10 @@ class Core {
   void Bound(const std::string& uid);
   void NotBound(const std::string& uid, const std::string& refusal, bool final, int64_t now_ms);
 
-  // Everything known is decided. `now_ms` never goes back.
-  void Decide(int64_t now_ms, std::vector<Act>& acts);
+  // Everything known is decided; so many of the bindings are given out as there is `room` for, the
+  // others with the next calls. What was not given out is decided again when what it stands on
+  // changes. `now_ms` never goes back.
+  void Decide(int64_t now_ms, std::vector<Act>& acts, size_t room = SIZE_MAX);
   // When to call Decide again though nothing came; < 0: only when something comes.
   int64_t NextAt() const;
   // Bindings whose answer did not come and that will be asked for again.
@@ -149,6 +151,7 @@ class Core {
     std::vector<std::vector<std::string>> seats;  // by task and rank: uid, or empty
     std::map<std::pair<int, int>, KeptSeat> kept;
     std::set<std::string> to_bind;
+    int64_t turn = 0;  // in binding_; 0: not there, below: some of it was given out
     int64_t waits_since = -1, said_at = -1;
     std::string said, why;
     int open = 0;   // seats whose binding is not known to be written
@@ -170,6 +173,7 @@ class Core {
   void Leave(const std::string& uid, Pod& pod);
   void EmptySeat(Gang& gang, Pod& pod);
   void SeatAnew(const std::string& uid, Pod& pod);
+  void LeaveNode(const std::string& name);
   bool TakeKeptSeat(Gang& gang, const std::string& uid, Pod& pod);
   void GatherIfUnseated(Gang& gang);
   void DropIfEmpty(const std::string& name);
@@ -187,9 +191,21 @@ class Core {
   std::string IgnoredOf(const Gang& gang) const;
   void EvictDrained(std::vector<Act>& acts);
 
+  // core_unsent.cc: what is decided and not written yet.
+  static bool Unsent(const Pod& pod);
+  bool Unsent(const Gang& gang) const;
+  void Unseat(Pod& pod);
+  void Unseat(Gang& gang);
+  bool TakeBack(Gang& gang);
+  void QueueToBind(Gang& gang, const std::string& uid);
+  void UnqueueToBind(Gang& gang);
+  bool MayBind(const Gang& gang) const;
+  void EmitBinds(size_t room, std::vector<Act>& acts);
+
   // core_decide.cc: one round; core_acts.cc: what it writes.
   void Rebuild();
   void AddNode(const NodeFacts& node);
+  bool HoldForeign(const PodFacts& pod);
   void AddForeign(const PodFacts& pod);
   void AdoptGang(Gang& gang);
   int Need(const Gang& gang) const;
@@ -206,9 +222,7 @@ class Core {
   void EvictCondemned(std::vector<Act>& acts);
   void TellToLeave(const Gang& gang, Pod& pod, const std::string& why, std::vector<Act>& acts);
   std::string QuotaTree(const std::string& queue) const;
-  bool MayBind(const Gang& gang) const;
   void Seat(const sched::BindDecision& bind);
-  void EmitBinds(std::vector<Act>& acts);
   void SayAll(std::vector<Act>& acts);
   void Say(const Gang& gang, const char* reason, std::string message, bool warning,
            std::vector<Act>& acts);
@@ -233,7 +247,8 @@ class Core {
   std::vector<Flavor> flavors_;
   std::map<std::string, std::string> unreadable_;  // by API group
   std::set<std::string> touched_;                  // gangs to look at
-  std::set<std::string> binding_;                  // gangs with to_bind
+  std::map<int64_t, std::string> binding_;         // gangs with to_bind, by turn
+  int64_t turns_ = 0;                              // the last one given
   std::set<std::string> waiting_;                  // gangs in Phase::kSubmitted
   std::map<std::string, int> leaving_on_;          // node -> pods of ours that were told to go
   std::map<std::string, std::map<std::string, int64_t>> leaving_in_;  // quota tree -> uid, when

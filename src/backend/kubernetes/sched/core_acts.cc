@@ -11,23 +11,13 @@ void Core::Evict(Gang& gang, const std::string& why, std::vector<Act>& acts) {
   int deleted = 0;
   for (const std::string& uid : gang.pods) {
     Pod& pod = pods_.at(uid);
-    pod.task = pod.rank = -1;
-    if (pod.deleting || pod.at == At::kWaiting) continue;
-    if (pod.at == At::kSeated || (pod.at == At::kBinding && pod.refused)) {
-      pod.at = At::kWaiting, pod.node.clear();
-      pod.failures = 0, pod.refused = false;
-      continue;
-    }
+    if (Unsent(pod)) pod.failures = 0;
+    if (pod.deleting || pod.at == At::kWaiting || Unsent(pod)) continue;
     ++deleted;
     TellToLeave(gang, pod, why, acts);
   }
-  gang.phase = Phase::kGathering;
-  gang.to_bind.clear(), gang.kept.clear(), gang.seats.clear(), gang.task_names.clear();
-  gang.open = 0;
-  gang.placed_said = false;
-  binding_.erase(gang.name), keeping_.erase(gang.name);
+  Unseat(gang);
   TakeEvent(sched::JobEnd{gang.name, sched::JobVerb::kCancel});
-  touched_.insert(gang.name);
   if (deleted > 0) Say(gang, "GangEvicted", why, true, acts);
 }
 
@@ -50,44 +40,6 @@ std::string Core::QuotaTree(const std::string& queue) const {
     at = found->parent;
   }
   return root;
-}
-
-// Not before those who were told to leave its nodes, and to give up quota of its tree, are gone. A
-// gang of which some pods are bound has its quota already.
-bool Core::MayBind(const Gang& gang) const {
-  for (const std::string& uid : gang.to_bind) {
-    if (!leaving_on_.empty() && leaving_on_.count(pods_.at(uid).node) != 0) return false;
-  }
-  if (leaving_in_.empty()) return true;
-  const auto leaving = leaving_in_.find(QuotaTree(gang.queue));
-  if (leaving == leaving_in_.end()) return true;
-  const bool begun = std::any_of(gang.pods.begin(), gang.pods.end(), [&](const std::string& uid) {
-    const Pod& pod = pods_.at(uid);
-    return !pod.deleting && (pod.at == At::kBound || pod.at == At::kBinding);
-  });
-  return begun ||
-         std::none_of(leaving->second.begin(), leaving->second.end(),
-                      [&](const auto& one) { return one.second + options_.hold_quota_ms > now_; });
-}
-
-// A gang's pods are bound together, or wait together.
-void Core::EmitBinds(std::vector<Act>& acts) {
-  for (auto at = binding_.begin(); at != binding_.end();) {
-    Gang& gang = gangs_.at(*at);
-    if (!MayBind(gang)) {
-      ++at;
-      continue;
-    }
-    for (const std::string& uid : gang.to_bind) {
-      Pod& pod = pods_.at(uid);
-      pod.at = At::kBinding;
-      pod.asked = true;
-      ++stats_.binds_asked;
-      acts.push_back(BindPod{pod.facts->id, pod.node});
-    }
-    gang.to_bind.clear();
-    at = binding_.erase(at);
-  }
 }
 
 void Core::Say(const Gang& gang, const char* reason, std::string message, bool warning,

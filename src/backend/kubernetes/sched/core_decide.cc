@@ -24,10 +24,8 @@ void Core::AddNode(const NodeFacts& node) {
     TakeEvent(sched::NodeHealth{spec.name, sched::Health::kSuspect});
 }
 
-// It holds its room, and nothing may take it from it. Where it does not fit as we count, nothing
-// more is placed on that node: what we do not understand is not risked.
-void Core::AddForeign(const PodFacts& pod) {
-  if (nodes_.count(pod.node) == 0) return;
+// It holds its room, and nothing may take it from it.
+bool Core::HoldForeign(const PodFacts& pod) {
   sched::JobAdopt adopt;
   adopt.job.name = "~" + pod.id.uid;
   adopt.job.queue = "";
@@ -37,7 +35,13 @@ void Core::AddForeign(const PodFacts& pod) {
   task.shape = pod.shape;
   adopt.job.tasks.push_back(std::move(task));
   adopt.seats.push_back({"pod", 0, pod.node});
-  if (engine_.Take({now_, std::move(adopt)}, decisions_).ok()) return;
+  return engine_.Take({now_, std::move(adopt)}, decisions_).ok();
+}
+
+// Where it does not fit as we count, nothing more is placed on that node: what we do not understand
+// is not risked.
+void Core::AddForeign(const PodFacts& pod) {
+  if (nodes_.count(pod.node) == 0 || HoldForeign(pod)) return;
   if (suspect_nodes_.insert(pod.node).second)
     Trouble(
         fmt::format("node {}: {} and what else runs there does not fit as its kubelet counts; "
@@ -76,13 +80,12 @@ void Core::Rebuild() {
     bool sits = false;
     for (const std::string& uid : gang.pods) {
       Pod& pod = pods_.at(uid);
-      // Not asked for yet: decided again.
-      if (pod.at == At::kSeated) pod.at = At::kWaiting, pod.node.clear();
+      if (Unsent(pod)) Unseat(pod);  // decided again
       if (pod.at == At::kWaiting) pod.task = pod.rank = -1;
       sits = sits || (!pod.deleting && pod.at != At::kWaiting);
     }
     gang.to_bind.clear(), gang.kept.clear(), gang.seats.clear(), gang.task_names.clear();
-    gang.open = 0;
+    gang.open = 0, gang.turn = 0;
     gang.apart = false;
     gang.phase = Phase::kGathering;
     touched_.insert(name);
@@ -275,8 +278,7 @@ void Core::Seat(const sched::BindDecision& bind) {
   waiting_.erase(gang.name);
   gang.open += pod.at == At::kSeated ? 0 : 1;
   pod.at = At::kSeated, pod.node = bind.node;
-  gang.to_bind.insert(uid);
-  binding_.insert(gang.name);
+  QueueToBind(gang, uid);
 }
 
 void Core::Follow(const sched::Decision& decision, std::vector<Act>& acts) {
@@ -353,7 +355,7 @@ void Core::ForgetKept() {
   }
 }
 
-void Core::Decide(int64_t now_ms, std::vector<Act>& acts) {
+void Core::Decide(int64_t now_ms, std::vector<Act>& acts, size_t room) {
   now_ = std::max(now_, now_ms);
   ForgetKept();
   RepeatBinds(acts);
@@ -382,7 +384,7 @@ void Core::Decide(int64_t now_ms, std::vector<Act>& acts) {
     FollowAll(acts);
     if (!rebuild_ && touched_.empty()) break;
   }
-  EmitBinds(acts);
+  EmitBinds(room, acts);
   SayAll(acts);
 }
 

@@ -184,7 +184,9 @@ void Serve::DecideAndWrite() {
   decided_ = true;
   if (mirror_->Prepare()) SayQueueNotes();
   std::vector<Act> acts;
-  core_->Decide(now, acts);
+  // As much as is sent at once: bindings that wait for their turn stay with the core.
+  const size_t busy = under_way_ + due_.size(), most = options_.writes_at_once;
+  core_->Decide(now, acts, most > busy ? most - busy : 0);
   due_.insert(due_.end(), std::make_move_iterator(acts.begin()),
               std::make_move_iterator(acts.end()));
   const auto& troubles = core_->troubles();
@@ -193,7 +195,7 @@ void Serve::DecideAndWrite() {
   }
 }
 
-// Few at a time: what waits here is not sent once somebody else leads, and is not old when it is.
+// Few at a time: what waits here is not sent once somebody else leads.
 void Serve::WriteDue() {
   while (!due_.empty() && under_way_ < options_.writes_at_once && elector_.Leading()) {
     const Act act = std::move(due_.front());

@@ -41,16 +41,30 @@ struct Stage {
                     R"("status":{"allocatable":{"cpu":"96","pods":"110","nvidia.com/gpu":"8"},)"
                     R"("conditions":[{"type":"Ready","status":"True"}]})");
   }
-  void Gang(const std::string& name, int size, int gpus) {
+  void Gang(const std::string& name, int size, int gpus, const std::string& labels = "") {
     for (int i = 0; i < size; ++i)
       place.api.Put(
           kube::kPods, "ml", fmt::format("{}-{}", name, i),
           fmt::format(
-              R"("metadata":{{"labels":{{"muster.dev/gang":"{}","muster.dev/gang-size":"{}"}}}},)"
+              R"("metadata":{{"labels":{{{}"muster.dev/gang":"{}","muster.dev/gang-size":"{}"}}}},)"
               R"("spec":{{"schedulerName":"muster","containers":[{{"name":"c","resources":)"
               R"({{"limits":{{"nvidia.com/gpu":"{}"}},"requests":{{"nvidia.com/gpu":"{}"}}}}}}]}},)"
               R"("status":{{"phase":"Pending"}})",
-              name, size, gpus, gpus));
+              labels, name, size, gpus, gpus));
+  }
+  void Quota(int gpus) {
+    const auto put = [&](const char* plural, const char* kind, bool namespaced,
+                         const std::string& name, const std::string& spec) {
+      place.api.Put({"kueue.x-k8s.io", "v1beta2", plural, kind, namespaced}, namespaced ? "ml" : "",
+                    name, R"("spec":{)" + spec + "}");
+    };
+    put("resourceflavors", "ResourceFlavor", false, "any", "");
+    put("localqueues", "LocalQueue", true, "team", R"("clusterQueue":"team")");
+    put("clusterqueues", "ClusterQueue", false, "team",
+        fmt::format(R"("namespaceSelector":{{}},"resourceGroups":[{{"coveredResources":)"
+                    R"(["nvidia.com/gpu"],"flavors":[{{"name":"any","resources":[{{"name":)"
+                    R"("nvidia.com/gpu","nominalQuota":{}}}]}}]}}])",
+                    gpus));
   }
   // Where the server says that the gang's pods are.
   std::vector<std::string> Nodes(const std::string& gang, int size) {
@@ -112,6 +126,23 @@ TEST(Serve, ALongRowOfBindingsDoesNotHoldUpTheLease) {
   EXPECT_EQ(replica.serve->stats().bound, static_cast<uint64_t>(kRanks));
   EXPECT_EQ(replica.serve->stats().failed + replica.serve->stats().conflicts, 0u);
   EXPECT_EQ(replica.notes.find("not leading"), std::string::npos) << replica.notes;
+}
+
+// Two writes at once, four gangs decided, and their quota is lowered to what the first one has.
+TEST(Serve, WhatWaitsForItsTurnIsDecidedAgainWhenItsQuotaIsLowered) {
+  for (const bool lowered : {false, true}) {
+    Stage stage(1, 4);
+    stage.Quota(32);
+    for (const char* name : {"a", "b", "c", "d"})
+      stage.Gang(name, kSize, 2, R"("kueue.x-k8s.io/queue-name":"team",)");
+    Replica one(stage.place, "one", 2);
+    ASSERT_TRUE(Stage::Turns({&one}, [&] { return one.serve->stats().bound > 0; })) << one.notes;
+    EXPECT_EQ(one.serve->core()->stats().gangs_placed, 4u) << one.notes;
+    if (lowered) stage.Quota(8);
+    ASSERT_TRUE(Stage::Turns({&one}, [&] { return one.serve->idle(); })) << one.notes;
+    EXPECT_EQ(one.serve->stats().bound, lowered ? 4u : 16u) << one.notes;
+    EXPECT_EQ(one.serve->stats().deleted, 0u);
+  }
 }
 
 TEST(Serve, WhatComesLaterIsPlacedToo) {

@@ -13,14 +13,15 @@ namespace muster::kubesched::testing {
 struct SmallCluster {
   explicit SmallCluster(int nodes) : node_count(nodes) { AddNodes(); }
 
+  static NodeFacts NodeOfEight(int i) {
+    NodeFacts node;
+    node.spec.name = "n" + std::to_string(i);
+    node.id = {"", node.spec.name, "node-uid-" + std::to_string(i), "1"};
+    node.spec.capacity = {{"cpu", 96000}, {"pods", 110}, {"nvidia.com/gpu", 8}};
+    return node;
+  }
   void AddNodes() {
-    for (int i = 0; i < node_count; ++i) {
-      NodeFacts node;
-      node.spec.name = "n" + std::to_string(i);
-      node.id = {"", node.spec.name, "node-uid-" + std::to_string(i), "1"};
-      node.spec.capacity = {{"cpu", 96000}, {"pods", 110}, {"nvidia.com/gpu", 8}};
-      core.SetNode(std::make_shared<const NodeFacts>(node));
-    }
+    for (int i = 0; i < node_count; ++i) Usable(i, true);
   }
 
   PodFacts Facts(const std::string& gang, int index, int size, int gpus,
@@ -71,7 +72,12 @@ struct SmallCluster {
 
   void Decide(int64_t at = 0) {
     now = std::max(now, at);
-    core.Decide(now, acts);
+    core.Decide(now, acts, room);
+  }
+  void Usable(int node, bool usable) {
+    NodeFacts facts = NodeOfEight(node);
+    facts.usable = usable;
+    core.SetNode(std::make_shared<const NodeFacts>(facts));
   }
   const PodFacts& Last(const std::string& gang, int index) {
     return *seen.at(uids.at(gang + "-" + std::to_string(index)));
@@ -172,6 +178,7 @@ struct SmallCluster {
   Core core;
   std::vector<Act> acts;
   int64_t now = 0;
+  size_t room = SIZE_MAX;  // for bindings, in each round
   int next_uid = 0;
   std::map<std::string, std::string> uids;  // by pod name
   std::map<std::string, std::shared_ptr<const PodFacts>> seen;
