@@ -68,6 +68,7 @@ Result<SchedServed> ServeSchedule(World& world, kube::Client& client,
   serve_options.core.schedulers = {options.schedulers.begin(), options.schedulers.end()};
   if (!options.levels.empty()) serve_options.core.levels = options.levels;
   serve_options.kueue = options.kueue;
+  serve_options.wait_for_pods_ready = options.wait_for_pods_ready;
   serve_options.volcano_jobs = options.volcano_jobs;
   serve_options.lease.ns = options.lease_namespace;
   serve_options.lease.name = options.lease_name;

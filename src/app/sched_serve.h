@@ -2,9 +2,11 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "backend/kubernetes/kueue/pods_ready.h"
 #include "base/result.h"
 #include "world/world.h"
 
@@ -19,7 +21,9 @@ struct SchedServeOptions {
   std::vector<std::string> schedulers = {"muster"};  // spec.schedulerName of the pods that are ours
   std::vector<std::string> levels;  // node labels, outermost first; empty: the default
   std::string lease_namespace = "kube-system", lease_name = "muster-scheduler";
-  bool kueue = false;         // let Kueue's Workloads and Jobs in, as Kueue would
+  bool kueue = false;  // let Kueue's Workloads and Jobs in, as Kueue would
+  // Kueue's waitForPodsReady; none: nobody is asked whether pods are ready.
+  std::optional<kueue::WaitForPodsReady> wait_for_pods_ready;
   bool volcano_jobs = false;  // make the pods of Volcano Jobs, as Volcano's controllers would
   bool once = false;          // decide what is there, write it, give the lease back
 };

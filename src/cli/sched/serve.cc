@@ -12,11 +12,62 @@
 
 namespace muster::cli {
 
+namespace {
+
+// Kueue's waitForPodsReady, as the options say it.
+struct WaitOptions {
+  std::string timeout, recovery, base, most;
+  int limit = -1;
+  void AddTo(Args& args) {
+    args.Option("--pods-ready-timeout", timeout, "TIME",
+                "With --kueue: a Workload whose pods are not ready so long after its admission is "
+                "evicted and waits (Kueue's waitForPodsReady; default: nobody looks)");
+    args.Option("--pods-ready-recovery", recovery, "TIME",
+                "The same for one whose pods were ready (default: no limit)");
+    args.Option("--requeue-base", base, "TIME",
+                "So long it waits the first time, and twice as long each time (default: 60s)");
+    args.Option("--requeue-most", most, "TIME", "At most so long (default: 1h)");
+    args.Option("--requeue-limit", limit, "N",
+                "After so many times it is deactivated (default: never)");
+  }
+  Result<std::optional<kueue::WaitForPodsReady>> Read(bool kueue) const {
+    const bool any =
+        !timeout.empty() || !recovery.empty() || !base.empty() || !most.empty() || limit >= 0;
+    if (!any) return std::optional<kueue::WaitForPodsReady>();
+    if (!kueue || timeout.empty())
+      return Fail(
+          Code::kInvalid,
+          "--pods-ready-recovery, --requeue-base, --requeue-most, --requeue-limit: expected "
+          "--kueue and --pods-ready-timeout beside them");
+    kueue::WaitForPodsReady wait;
+    Duration recovers{};
+    for (const auto& [name, text, into] :
+         {std::tuple("--pods-ready-timeout", &timeout, &wait.timeout),
+          std::tuple("--pods-ready-recovery", &recovery, &recovers),
+          std::tuple("--requeue-base", &base, &wait.backoff_base),
+          std::tuple("--requeue-most", &most, &wait.backoff_most)}) {
+      if (text->empty()) continue;
+      const auto read = ParseDuration(*text);
+      if (!read.ok() || *read < std::chrono::seconds(1))
+        return Fail(
+            Code::kInvalid,
+            fmt::format("{}: expected a time of a second or more, like 5m; found {}", name, *text));
+      *into = *read;
+    }
+    if (!recovery.empty()) wait.recovery_timeout = recovers;
+    if (limit >= 0) wait.backoff_limit = limit;
+    return std::optional(wait);
+  }
+};
+
+}  // namespace
+
 ExitCode SchedServeCluster(const Invocation& invocation) {
   OutputOptions output;
   SchedServeOptions options;
   bool kubernetes = false, quiet = false;
   std::string lease;
+  WaitOptions wait;
   Args args("sched serve", "Schedule the gangs of a cluster, until interrupted");
   args.Flag("--kubernetes", kubernetes, "On Kubernetes (the only one served today)");
   args.Option("--kubeconfig", options.kubeconfig, "FILE", "Default: as kubectl finds it");
@@ -31,6 +82,7 @@ ExitCode SchedServeCluster(const Invocation& invocation) {
   args.Flag("--kueue", options.kueue,
             "Let Kueue's Workloads, and Jobs that name a queue, in by quota, on a cluster without "
             "Kueue's scheduler");
+  wait.AddTo(args);
   args.Flag("--volcano-jobs", options.volcano_jobs,
             "Make the pods of Volcano Jobs too, on a cluster without Volcano's controllers");
   args.Flag("--once", options.once, "Place what can be placed now, then end");
@@ -50,6 +102,9 @@ ExitCode SchedServeCluster(const Invocation& invocation) {
       return Complain(context, Code::kInvalid, "--lease: expected NAMESPACE/NAME");
     options.lease_namespace = lease.substr(0, slash), options.lease_name = lease.substr(slash + 1);
   }
+  auto pods_ready = wait.Read(options.kueue);
+  if (!pods_ready.ok()) return Complain(context, pods_ready.error());
+  options.wait_for_pods_ready = *pods_ready;
   if (context.catch_interrupts) context.catch_interrupts();
   const auto served = ServeSchedule(
       context.world, options, [&] { return context.interrupted && context.interrupted(); },

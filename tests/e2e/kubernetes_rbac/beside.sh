@@ -44,7 +44,13 @@ apiVersion: kueue.x-k8s.io/v1beta2
 kind: Workload
 metadata: {name: asks, namespace: ml}
 spec: {queueName: team, active: true, podSets: [{name: main, count: 1, template: {spec: {containers: [{name: c, image: none, resources: {requests: {nvidia.com/gpu: "1"}}}]}}}]}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: Workload
+metadata: {name: late, namespace: ml}
+spec: {queueName: team, active: true, podSets: [{name: main, count: 1, template: {spec: {containers: [{name: c, image: none}]}}}]}
 W
+  kc -n ml patch workloads.kueue.x-k8s.io late --subresource=status --type=merge -p '{"status":{"conditions":[{"type":"DeactivationTarget","status":"True","reason":"MaximumExecutionTimeExceeded","message":"exceeding the maximum execution time","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}' >/dev/null
   kc -n ml patch jobs.batch.volcano.sh over --subresource=status --type=merge -p '{"status":{"state":{"phase":"Completed","lastTransitionTime":"2026-01-01T00:00:00Z"}}}' >/dev/null
 }
 work_goes() {
@@ -56,10 +62,11 @@ made() { is_bound made 2 && [ "$(phase_of jobs.batch.volcano.sh/made '{.status.s
 gone() { ! kc -n ml get jobs.batch.volcano.sh/over >/dev/null 2>&1; }
 let_in() { [ "$(phase_of jobs.batch/held '{.spec.suspend}')" = false ]; }
 admitted() { [ "$(phase_of workloads.kueue.x-k8s.io/asks '{.status.conditions[?(@.type=="Admitted")].status}')" = True ]; }
-nothing_is_done() { is_bound made 0 && ! gone && ! let_in && ! admitted; }
+deactivated() { [ "$(phase_of workloads.kueue.x-k8s.io/late '{.spec.active}')" = false ]; }
+nothing_is_done() { is_bound made 0 && ! gone && ! let_in && ! admitted && ! deactivated; }
 
 work_arrives; serve
-for done in made gone let_in admitted; do
+for done in made gone let_in admitted deactivated; do
   if until_true 75 "$done"; then pass "with_the_roles_beside_it_work_is_$done"; else fail "with_the_roles_beside_it_work_is_$done" "$(kc -n ml get jobs.batch.volcano.sh,jobs.batch,workloads.kueue.x-k8s.io -o jsonpath='{range .items[*]}{.metadata.name}{.status}{"\n"}{end}' | tr '\n' ';' | cut -c1-600); $(last_words)"; fi
 done
 if grep -q 'forbidden' "$work/serve"; then fail and_nothing_is_forbidden_to_them "$(grep forbidden "$work/serve" | head -2)"; else pass and_nothing_is_forbidden_to_them; fi

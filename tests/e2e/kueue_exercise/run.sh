@@ -184,4 +184,44 @@ host=$(kc get workloads.kueue.x-k8s.io placed -o jsonpath="{$place.slices[0].val
 if field placed "$place.levels[0]" kubernetes.io/hostname && [ -n "$host" ]; then pass it_is_told_its_nodes; else fail it_is_told_its_nodes "$(kc get workloads.kueue.x-k8s.io placed -o jsonpath='{.status}')"; fi
 check a_level_that_is_not_there_is_told 100 told_in_status lost 'no level of the topology is zone'
 kill -KILL $server; wait $server 2>/dev/null
+
+# ---- fewer pods than asked for, and what runs out
+kc delete workloads.kueue.x-k8s.io --all >/dev/null
+kc patch resourceflavor any-node --type=merge -p '{"spec": {"topologyName": null}}' >/dev/null
+"$muster" sched serve --kubernetes --kueue --for default-scheduler --pods-ready-timeout 6s --requeue-base 3s --requeue-limit 1 >"$work/fourth" 2>"$work/serve" &
+server=$!; pids+=($server)
+reason() { [ "$(kc get workloads.kueue.x-k8s.io "$1" -o jsonpath="{.status.conditions[?(@.type=='$2')].reason}" 2>/dev/null)" = "$3" ]; }
+workload few 6 0 | sed 's/count: 6/count: 6, minCount: 2/' | kc create -f - >/dev/null
+check a_set_with_a_minimum_is_admitted 100 condition few Admitted True
+if field few '.status.admission.podSetAssignments[0].count' 4 && field few '.status.admission.podSetAssignments[0].resourceUsage.cpu' 4; then pass with_as_many_pods_as_there_is_quota_for; else fail with_as_many_pods_as_there_is_quota_for "$(kc get workloads.kueue.x-k8s.io few -o jsonpath='{.status}')"; fi
+kc delete workloads.kueue.x-k8s.io few >/dev/null
+workload short 1 0 | sed 's/  priority: 0/&\n  maximumExecutionTimeSeconds: 2/' | kc create -f - >/dev/null
+check one_whose_time_is_up_is_deactivated 100 reason short Evicted DeactivatedDueToMaximumExecutionTimeExceeded
+if field short .spec.active false && field short .status.admission ""; then pass and_holds_nothing; else fail and_holds_nothing "$(kc get workloads.kueue.x-k8s.io short -o jsonpath='{.spec.active} {.status}')"; fi
+workload slow 1 0 | kc create -f - >/dev/null
+check whose_pods_are_late_is_evicted 100 reason slow Evicted PodsReadyTimeout
+if field slow .status.requeueState.count 1 && condition slow Requeued False && ! field slow .status.requeueState.requeueAt ""; then pass and_backs_off; else fail and_backs_off "$(kc get workloads.kueue.x-k8s.io slow -o jsonpath='{.status}')"; fi
+check then_it_is_admitted_again 100 condition slow Admitted True
+if reason slow Requeued BackoffFinished; then pass its_back_off_is_over; else fail its_back_off_is_over "$(kc get workloads.kueue.x-k8s.io slow -o jsonpath='{.status}')"; fi
+check after_the_last_time_it_is_deactivated 100 reason slow Evicted DeactivatedDueToRequeuingLimitExceeded
+# A Job of four of which three are let in, in whose place a Workload stands: its pods are ready in time.
+workload other 1 0 | kc create -f - >/dev/null
+check another_takes_one_cpu 100 condition other Admitted True
+kc patch workloads.kueue.x-k8s.io other --subresource=status --type=json -p '[{"op": "add", "path": "/status/conditions/-", "value": {"type": "PodsReady", "status": "True", "reason": "Started", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}}]' >/dev/null
+cat <<'J' | kc create -f - >/dev/null
+apiVersion: batch/v1
+kind: Job
+metadata: {name: elastic, labels: {kueue.x-k8s.io/queue-name: training}}
+spec:
+  suspend: true
+  parallelism: 4
+  template:
+    metadata: {annotations: {muster.dev/run: "true"}}
+    spec: {restartPolicy: Never, containers: [{name: c, image: none, resources: {requests: {cpu: "1"}}, command: [sleep, "60"]}]}
+J
+workload elastic 4 0 | sed -e 's/count: 4/count: 4, minCount: 2/' -e "s/namespace: default}/namespace: default, ownerReferences: [{apiVersion: batch\/v1, kind: Job, name: elastic, controller: true, uid: $(kc get job elastic -o jsonpath='{.metadata.uid}')}]}/" | kc create -f - >/dev/null
+ranks() { [ "$(kc get job elastic -o jsonpath='{.spec.parallelism} {.spec.suspend}' 2>/dev/null)" = "$1" ]; }
+check its_job_runs_with_as_many_pods_as_were_let_in 100 ranks "3 false"
+check and_the_workload_is_told_that_they_are_ready 100 reason elastic PodsReady Started
+kill -KILL $server; wait $server 2>/dev/null
 finish

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "backend/kubernetes/kueue/bodies.h"
 #include "base/strings.h"
 #include "kube/event.h"
 #include "kube/json.h"
@@ -53,8 +54,10 @@ int64_t Admission::NowMs() const {
   return std::chrono::duration_cast<std::chrono::milliseconds>(client_.clock().Monotonic()).count();
 }
 
-Admission::Admission(kube::Client& client, std::function<bool()> leads, OnNote on_note)
+Admission::Admission(kube::Client& client, std::function<bool()> leads, OnNote on_note,
+                     std::optional<WaitForPodsReady> wait)
     : client_(client), leads_(std::move(leads)), on_note_(std::move(on_note)) {
+  if (wait) core_.SetWaitForPodsReady(*wait);
   const auto trouble = [this](const Error& error, bool) { Note(error.ToString()); };
   jobs_ = std::make_unique<kube::Reflector<Ask>>(
       client_, kube::Followed{.resource = kube::kJobs, .selector = {kQueueLabel, ""}},
@@ -151,7 +154,7 @@ bool Admission::synced() const {
 
 bool Admission::idle() const {
   return synced() && !changed_ && under_way_ == 0 && held_back_.empty() && due_.empty() &&
-         core_.NextAt() < 0;
+         !core_.repeats();
 }
 
 // Few and seldom: all of them are read again, by the reader that lint and simulate use.
@@ -259,7 +262,7 @@ void Admission::DecideDue() {
     return;
   }
   std::vector<Act> acts;
-  core_.Decide(now, acts);
+  core_.Decide(now, client_.clock().Now(), acts);
   std::stable_partition(acts.begin(), acts.end(),
                         [](const Act& act) { return std::holds_alternative<Evict>(act); });
   for (Act& act : acts) {
@@ -277,12 +280,12 @@ void Admission::SendHeldBack() {
   for (Act& act : std::exchange(held_back_, {})) due_.push_back(std::move(act));
 }
 
-kube::Request Admission::Patch(const Ask& ask, std::string body) const {
+kube::Request Admission::Patch(const Ask& ask, std::string body, const char* part) const {
   if (ask.kind == AskKind::kJob)
     return kube::MergePatch(kube::kJobs, ask.meta.ns, ask.meta.name, std::move(body));
   kube::Resource resource{kGroup, kVersion, "workloads", "Workload"};
   resource.version = ask.api_version.substr(ask.api_version.find('/') + 1);
-  return kube::MergePatch(resource, ask.meta.ns, ask.meta.name, std::move(body), "status");
+  return kube::MergePatch(resource, ask.meta.ns, ask.meta.name, std::move(body), part);
 }
 
 // 409: it has changed since; the watch brings it, and it is looked at again. Anything else may have
@@ -340,16 +343,18 @@ void Admission::Do(const Act& act) {
   if (const auto* admit = std::get_if<Admit>(&act)) {
     Write(Patch(*ask, job ? AdmitJobBody(*ask, admit->cluster_queue, admit->flavors, admit->pods)
                           : AdmitWorkloadBody(*ask, admit->cluster_queue, admit->flavors,
-                                              admit->places, admit->checked, now)),
+                                              admit->counts, admit->places, admit->checked, now)),
           uid, &AdmissionStats::admitted);
   } else if (const auto* evict = std::get_if<Evict>(&act)) {
     Write(Patch(*ask, job ? HoldJobBody(*ask)
-                          : EvictWorkloadBody(*ask, evict->reason, evict->message, now)),
+                          : EvictWorkloadBody(*ask, evict->reason, evict->message, evict->requeue,
+                                              client_.clock().Now())),
           uid, &AdmissionStats::evicted);
-  } else if (std::holds_alternative<Hold>(act)) {
-    Write(Patch(*ask, HoldJobBody(*ask)), uid, &AdmissionStats::held);
+  } else if (const auto* hold = std::get_if<Hold>(&act)) {
+    Write(Patch(*ask, HoldJobBody(*ask, hold->parallelism)), uid, &AdmissionStats::held);
   } else if (const auto* start = std::get_if<kueue::Start>(&act)) {
-    Write(Patch(*ask, StartJobBody(*ask, start->pods)), uid, &AdmissionStats::started);
+    Write(Patch(*ask, StartJobBody(*ask, start->pods, start->parallelism)), uid,
+          &AdmissionStats::started);
   } else if (const auto* finish = std::get_if<Finish>(&act)) {
     Write(Patch(*ask, FinishedWorkloadBody(*ask, finish->succeeded, now)), uid,
           &AdmissionStats::finished);
@@ -357,6 +362,15 @@ void Admission::Do(const Act& act) {
     if (job) return SayOfJob(*ask, *say);
     Write(Patch(*ask, WaitingWorkloadBody(*ask, say->reason, say->message, now)), uid,
           &AdmissionStats::said);
+  } else if (const auto* target = std::get_if<SayDeactivation>(&act)) {
+    Write(Patch(*ask, DeactivationTargetBody(*ask, target->reason, target->message, now)), uid,
+          &AdmissionStats::timed);
+  } else if (std::holds_alternative<Deactivate>(act)) {
+    Write(Patch(*ask, DeactivateBody(*ask), ""), uid, &AdmissionStats::timed);
+  } else if (std::holds_alternative<SayRequeued>(act)) {
+    Write(Patch(*ask, RequeuedBody(*ask, now)), uid, &AdmissionStats::timed);
+  } else if (const auto* pods = std::get_if<SayPodsReady>(&act)) {
+    Write(Patch(*ask, PodsReadyBody(*ask, pods->ready, now)), uid, &AdmissionStats::timed);
   }
 }
 

@@ -18,6 +18,7 @@ namespace muster::kueue {
 
 struct AdmissionStats {
   uint64_t admitted = 0, evicted = 0, held = 0, started = 0, finished = 0, said = 0;
+  uint64_t timed = 0;  // deactivations, ends of back-offs, PodsReady
   uint64_t conflicts = 0, failed = 0;
 };
 
@@ -25,7 +26,8 @@ class Admission {
  public:
   using OnNote = std::function<void(const std::string&)>;
   // Borrowed: the client. `leads` is asked before each write.
-  Admission(kube::Client& client, std::function<bool()> leads, OnNote on_note = {});
+  Admission(kube::Client& client, std::function<bool()> leads, OnNote on_note = {},
+            std::optional<WaitForPodsReady> wait = {});
   ~Admission();
   void Start();
   // Decides what changed and writes. Call it after each Poll.
@@ -53,7 +55,7 @@ class Admission {
   void SayOfJob(const Ask& ask, const SayWaiting& say);
   void DecideDue();
   void SendHeldBack();
-  kube::Request Patch(const Ask& ask, std::string body) const;
+  kube::Request Patch(const Ask& ask, std::string body, const char* part = "status") const;
   int64_t NowMs() const;
   void Note(const std::string& text);
 

@@ -1,10 +1,9 @@
 #include "backend/kubernetes/kueue/facts.h"
 
 #include <algorithm>
-#include <array>
 
-#include "base/strings.h"
-#include "kube/json.h"
+#include "backend/kubernetes/kueue/conditions.h"
+#include "kube/object.h"
 
 namespace muster::kueue {
 
@@ -15,9 +14,6 @@ using kube::Dump;
 using kube::IntAt;
 using kube::Json;
 using kube::TextAt;
-
-constexpr const char* kAdmission = "muster.dev/admission";
-constexpr const char* kGivenLabels = "muster.dev/given-node-labels";
 
 // Limits where no requests are said: the API server does that for pods, not for templates.
 kube::Pod TemplatePod(const Json& pod_template) {
@@ -35,6 +31,18 @@ kube::Pod TemplatePod(const Json& pod_template) {
 }
 
 }  // namespace
+
+uint64_t VersionOf(const Ask& ask) { return kube::VersionNumber(ask.meta.resource_version); }
+
+bool MayGetFewer(const Ask& ask) {
+  return std::any_of(ask.sets.begin(), ask.sets.end(),
+                     [](const PodSetAsk& set) { return set.min_count > 0; });
+}
+
+int CountOf(const PodSetAsk& set, const Counts& counts) {
+  const auto found = counts.find(set.name);
+  return found == counts.end() ? set.count : found->second;
+}
 
 Resources AmountsOf(const kube::Amounts& milli) {
   Resources amounts;
@@ -59,12 +67,6 @@ PodSetAsk SetOf(const Json& pod_template, std::string name, int64_t count) {
   return set;
 }
 
-bool IsTrue(const Json& conditions, std::string_view type) {
-  return std::any_of(conditions.begin(), conditions.end(), [&](const Json& condition) {
-    return TextAt(condition, "type") == type && TextAt(condition, "status") == "True";
-  });
-}
-
 Flavors ReadFlavors(const Json& assignments) {
   Flavors flavors;
   for (const Json& assignment : assignments) {
@@ -74,6 +76,44 @@ Flavors ReadFlavors(const Json& assignments) {
     }
   }
   return flavors;
+}
+
+Counts ReadCounts(const Json& assignments) {
+  Counts counts;
+  for (const Json& assignment : assignments) {
+    if (At(assignment, "count").is_number_integer())
+      counts[TextAt(assignment, "name")] = kube::CountAt(assignment, "count", 0);
+  }
+  return counts;
+}
+
+// What times it: apis/kueue/v1beta2/workload_types.go and pkg/controller/core/
+// workload_controller.go of kubernetes-sigs/kueue.
+void ReadTimes(const Json& spec, const Json& status, Ask& ask) {
+  const Json& conditions = At(status, "conditions");
+  if (const int64_t most = IntAt(spec, "maximumExecutionTimeSeconds", 0); most > 0)
+    ask.max_execution_s = most;
+  for (const char* key :
+       {"accumulatedPastExecutionTimeSeconds", "accumulatedPastExexcutionTimeSeconds"})
+    ask.past_execution_s = std::max<int64_t>(ask.past_execution_s, IntAt(status, key, 0));
+  if (ask.admitted) ask.admitted_at = SinceOf(ConditionOf(conditions, "Admitted"));
+  if (const Json& ready = ConditionOf(conditions, "PodsReady"); !ready.is_null())
+    ask.pods_ready = PodsReady{TextAt(ready, "status") == "True", TextAt(ready, "reason"),
+                               SinceOf(ready).value_or(TimePoint{})};
+  if (IsTrue(conditions, "DeactivationTarget")) {
+    const Json& target = ConditionOf(conditions, "DeactivationTarget");
+    ask.deactivate = {TextAt(target, "reason"), TextAt(target, "message")};
+  }
+  const Json& requeued = ConditionOf(conditions, "Requeued");
+  const std::string why = TextAt(requeued, "reason");
+  ask.backs_off = TextAt(requeued, "status") == "False" &&
+                  (why == "PodsReadyTimeout" || why == "AdmissionCheck");
+  const Json& requeue = At(status, "requeueState");
+  ask.requeue.count = kube::CountAt(requeue, "count", 0);
+  if (const auto at = ParseTime(TextAt(requeue, "requeueAt")); at.ok()) ask.requeue.at = *at;
+  const Json& evicted = ConditionOf(conditions, "Evicted");
+  if (IsTrue(conditions, "Evicted") && TextAt(evicted, "reason") == "PodsReadyTimeout")
+    ask.timed_out_at = SinceOf(evicted);
 }
 
 Places ReadPlaces(const Json& assignments) {
@@ -100,67 +140,6 @@ void ReadTopologyRequest(const Json& request, PodSetAsk& set) {
       set.topology != TopologyWish{} || At(request, "unconstrained") == Json(true);
 }
 
-Json SameObject(const Ask& ask) {
-  return {{"uid", ask.meta.uid}, {"resourceVersion", ask.meta.resource_version}};
-}
-
-// A condition of ours in the place of the one of its type; the time goes on only with the status.
-void SetCondition(Json& conditions, const Ask& ask, const char* type, bool status,
-                  const std::string& reason, const std::string& message, const std::string& now) {
-  Json condition = {{"type", type},
-                    {"status", status ? "True" : "False"},
-                    {"reason", reason},
-                    {"message", message},
-                    {"lastTransitionTime", now},
-                    {"observedGeneration", ask.meta.generation}};
-  for (Json& other : conditions) {
-    if (TextAt(other, "type") != type) continue;
-    if (TextAt(other, "status") == TextAt(condition, "status") &&
-        other.contains("lastTransitionTime"))
-      condition["lastTransitionTime"] = other["lastTransitionTime"];
-    other = std::move(condition);
-    return;
-  }
-  conditions.push_back(std::move(condition));
-}
-
-Json ConditionsOf(const Ask& ask) {
-  Json conditions = Json::parse(ask.conditions_json, nullptr, false);
-  return conditions.is_array() ? conditions : Json::array();
-}
-
-// What an earlier flavor gave goes again. What a toleration of a flavor says that the template says
-// already is not said twice.
-void UpdatePods(const Ask& job, const PodUpdate& pods, Json& body) {
-  std::map<std::string, std::string> given;
-  Json& spec = body["spec"]["template"]["spec"];
-  for (const auto& [key, value] : job.given_labels) spec["nodeSelector"][key] = nullptr;
-  for (const auto& [key, value] : pods.select) {
-    spec["nodeSelector"][key] = value;
-    if (job.sets.empty() || job.sets[0].select.count(key) == 0) given[key] = value;
-  }
-  if (given != job.given_labels) body["metadata"]["annotations"][kGivenLabels] = Dump(given);
-  if (spec.empty()) body["spec"].erase("template");
-  if (pods.tolerate.empty()) return;
-  Json all = Json::parse(job.tolerations_json, nullptr, false);
-  if (!all.is_array()) all = Json::array();
-  const size_t before = all.size();
-  for (const Toleration& one : pods.tolerate) {
-    Json said = Json::object();
-    for (const auto& [key, value] :
-         {std::pair{"key", &one.key}, std::pair{"operator", &one.op},
-          std::pair{"value", &one.value}, std::pair{"effect", &one.effect}}) {
-      if (!value->empty()) said[key] = *value;
-    }
-    if (std::find(all.begin(), all.end(), said) == all.end()) all.push_back(std::move(said));
-  }
-  if (all.size() > before) body["spec"]["template"]["spec"]["tolerations"] = std::move(all);
-}
-
-std::string AmountText(const std::string& resource, int64_t amount) {
-  return kube::FormatMilli(resource == "cpu" ? amount : amount * 1000);
-}
-
 }  // namespace
 
 Result<Ask> DecodeWorkload(std::string_view json) {
@@ -180,6 +159,7 @@ Result<Ask> DecodeWorkload(std::string_view json) {
     const std::string name = TextAt(set, "name");
     ask.sets.push_back(
         SetOf(At(set, "template"), name.empty() ? "main" : name, IntAt(set, "count", 1)));
+    ask.sets.back().min_count = std::min(kube::CountAt(set, "minCount", 0), ask.sets.back().count);
     ReadTopologyRequest(At(set, "topologyRequest"), ask.sets.back());
   }
   const Json& conditions = At(status, "conditions");
@@ -188,7 +168,9 @@ Result<Ask> DecodeWorkload(std::string_view json) {
   ask.admitted = ask.reserved && IsTrue(conditions, "Admitted");
   ask.cluster_queue = TextAt(status, "admission", "clusterQueue");
   ask.flavors = ReadFlavors(At(status, "admission", "podSetAssignments"));
+  ask.counts = ReadCounts(At(status, "admission", "podSetAssignments"));
   ask.places = ReadPlaces(At(status, "admission", "podSetAssignments"));
+  ReadTimes(spec, status, ask);
   if (!conditions.is_null()) ask.conditions_json = conditions.dump();
   for (const kube::Owner& owner : ask.meta.owners) {
     if (owner.kind == "Job" && owner.api_version == "batch/v1") ask.owner_job = owner.uid;
@@ -219,7 +201,7 @@ Result<Ask> DecodeQueuedJob(std::string_view json) {
     ask.succeeded = ask.succeeded || condition.type == "Complete";
   }
   // What another flavor gave it is no choice of its own.
-  if (const std::string* given = job.meta.Annotation(kGivenLabels)) {
+  if (const std::string* given = job.meta.Annotation(kGivenLabelsAnnotation)) {
     const Json labels = Json::parse(*given, nullptr, false);
     for (const auto& [key, value] : labels.items()) {
       auto& select = ask.sets[0].select;
@@ -232,9 +214,11 @@ Result<Ask> DecodeQueuedJob(std::string_view json) {
   const Json& tolerations = At(pod_template, "spec", "tolerations");
   if (tolerations.is_array()) ask.tolerations_json = tolerations.dump();
   ask.runs = !job.suspend;
+  ask.pods_are_ready = job.ready + job.succeeded >= ask.sets[0].count;
   ask.covered = std::any_of(job.meta.owners.begin(), job.meta.owners.end(),
                             [](const kube::Owner& owner) { return owner.controller; });
-  if (const std::string* said = job.meta.Annotation(kAdmission); said != nullptr && ask.runs) {
+  if (const std::string* said = job.meta.Annotation(kAdmissionAnnotation);
+      said != nullptr && ask.runs) {
     const Json admission = Json::parse(*said, nullptr, false);
     ask.cluster_queue = TextAt(admission, "clusterQueue");
     for (const auto& [resource, flavor] : At(admission, "flavors").items()) {
@@ -244,97 +228,6 @@ Result<Ask> DecodeQueuedJob(std::string_view json) {
   }
   ask.meta = std::move(job.meta);
   return ask;
-}
-
-std::string AdmitWorkloadBody(const Ask& ask, const std::string& cluster_queue,
-                              const Flavors& flavors, const Places& places, bool checked,
-                              const std::string& now) {
-  Json assignments = Json::array();
-  for (const PodSetAsk& set : ask.sets) {
-    Json assignment = {{"name", set.name}, {"count", set.count}};
-    const auto given = flavors.find(set.name);
-    if (given != flavors.end()) {
-      for (const auto& [resource, flavor] : given->second) {
-        assignment["flavors"][resource] = flavor;
-        const auto amount = set.shape.find(resource);
-        assignment["resourceUsage"][resource] =
-            AmountText(resource, (amount == set.shape.end() ? 0 : amount->second) * set.count);
-      }
-    }
-    if (const auto place = places.find(set.name); place != places.end()) {
-      const std::string version = ask.api_version.substr(ask.api_version.find('/') + 1);
-      assignment["topologyAssignment"] =
-          Json::parse(EncodeTopologyAssignment(place->second, version));
-    }
-    assignments.push_back(std::move(assignment));
-  }
-  Json conditions = ConditionsOf(ask);
-  SetCondition(conditions, ask, "QuotaReserved", true, "QuotaReserved",
-               "Quota reserved in ClusterQueue " + cluster_queue, now);
-  if (!checked)
-    SetCondition(conditions, ask, "Admitted", true, "Admitted", "The workload is admitted", now);
-  for (const char* before : {"Evicted", "Preempted"}) {
-    if (IsTrue(conditions, before))
-      SetCondition(conditions, ask, before, false, "QuotaReserved", "Quota is reserved again", now);
-  }
-  return Dump(
-      {{"metadata", SameObject(ask)},
-       {"status",
-        {{"conditions", std::move(conditions)},
-         {"admission",
-          {{"clusterQueue", cluster_queue}, {"podSetAssignments", std::move(assignments)}}}}}});
-}
-
-std::string EvictWorkloadBody(const Ask& ask, const std::string& reason, const std::string& message,
-                              const std::string& now) {
-  Json conditions = ConditionsOf(ask);
-  SetCondition(conditions, ask, "QuotaReserved", false, "Pending", message, now);
-  SetCondition(conditions, ask, "Admitted", false, "NoReservation",
-               "The workload has no reservation", now);
-  SetCondition(conditions, ask, "Evicted", true, reason, message, now);
-  if (reason == "Preempted")
-    SetCondition(conditions, ask, "Preempted", true, "InClusterQueue", message, now);
-  return Dump({{"metadata", SameObject(ask)},
-               {"status", {{"conditions", std::move(conditions)}, {"admission", nullptr}}}});
-}
-
-std::string WaitingWorkloadBody(const Ask& ask, const std::string& reason,
-                                const std::string& message, const std::string& now) {
-  Json conditions = ConditionsOf(ask);
-  SetCondition(conditions, ask, "QuotaReserved", false, reason, message, now);
-  return Dump({{"metadata", SameObject(ask)}, {"status", {{"conditions", std::move(conditions)}}}});
-}
-
-std::string FinishedWorkloadBody(const Ask& ask, bool succeeded, const std::string& now) {
-  Json conditions = ConditionsOf(ask);
-  SetCondition(conditions, ask, "Finished", true, succeeded ? "Succeeded" : "Failed",
-               succeeded ? "Job finished successfully" : "Job failed", now);
-  return Dump({{"metadata", SameObject(ask)}, {"status", {{"conditions", std::move(conditions)}}}});
-}
-
-std::string AdmitJobBody(const Ask& ask, const std::string& cluster_queue, const Flavors& flavors,
-                         const PodUpdate& pods) {
-  Json admission = {{"clusterQueue", cluster_queue}};
-  for (const auto& [set, given] : flavors) {
-    for (const auto& [resource, flavor] : given) admission["flavors"][resource] = flavor;
-  }
-  Json body = {{"metadata", SameObject(ask)}, {"spec", {{"suspend", false}}}};
-  body["metadata"]["annotations"][kAdmission] = Dump(admission);
-  UpdatePods(ask, pods, body);
-  return Dump(body);
-}
-
-std::string StartJobBody(const Ask& job, const PodUpdate& pods) {
-  Json body = {{"metadata", SameObject(job)}, {"spec", {{"suspend", false}}}};
-  UpdatePods(job, pods, body);
-  return Dump(body);
-}
-
-std::string HoldJobBody(const Ask& ask) {
-  Json body = {{"metadata", SameObject(ask)}, {"spec", {{"suspend", true}}}};
-  if (ask.meta.Annotation(kAdmission) != nullptr)
-    body["metadata"]["annotations"][kAdmission] = nullptr;
-  return Dump(body);
 }
 
 }  // namespace muster::kueue

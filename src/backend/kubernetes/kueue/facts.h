@@ -1,5 +1,5 @@
 // What asks for quota: Kueue's Workloads, made by whoever makes them, and batch/v1 Jobs that name a
-// queue; as small values, and what is written to them as bodies of patches.
+// queue; as small values.
 #pragma once
 
 #include <map>
@@ -14,13 +14,16 @@
 
 namespace muster::kueue {
 
+inline constexpr const char* kAdmissionAnnotation = "muster.dev/admission";
+inline constexpr const char* kGivenLabelsAnnotation = "muster.dev/given-node-labels";
 // On a Job: the LocalQueue of its namespace that it waits in.
 inline constexpr const char* kQueueLabel = "kueue.x-k8s.io/queue-name";
 
 struct PodSetAsk {
   std::string name = "main";
   int count = 1;
-  Resources shape;  // of one pod: cpu in thousandths, everything else whole
+  int min_count = 0;  // of its pods, so many do (partial admission); 0: all or none
+  Resources shape;    // of one pod: cpu in thousandths, everything else whole
   std::map<std::string, std::string> select;
   std::vector<Toleration> tolerate;
   TopologyWish topology;           // by node labels
@@ -39,6 +42,23 @@ struct PodUpdate {
 
 // Pod set -> resource -> flavor.
 using Flavors = std::map<std::string, std::map<std::string, std::string>>;
+
+// Pod set -> pods that it was let in with, where that is not all of them.
+using Counts = std::map<std::string, int>;
+
+// The condition PodsReady.
+struct PodsReady {
+  bool is = false;
+  std::string reason;  // WaitForStart, Started, WaitForRecovery, Recovered
+  TimePoint since{};
+};
+struct Requeue {  // status.requeueState
+  int count = 0;
+  TimePoint at{};
+};
+struct Deactivation {  // why spec.active is to be false
+  std::string reason, message;
+};
 
 enum class AskKind : uint8_t { kWorkload, kJob };
 
@@ -59,13 +79,27 @@ struct Ask {
   std::string cluster_queue;
   Flavors flavors;                                  // of what is reserved
   Places places;                                    // the same
+  Counts counts;                                    // the same
   std::string owner_job;                            // uid of the Job that a Workload stands for
   std::string conditions_json;                      // a Workload's, as they stand
   std::map<std::string, std::string> given_labels;  // of a Job's pods, by the flavor it had
+  // What times a Workload.
+  std::optional<int64_t> max_execution_s;              // spec.maximumExecutionTimeSeconds
+  int64_t past_execution_s = 0;                        // admitted before, and evicted since
+  std::optional<TimePoint> admitted_at, timed_out_at;  // timed_out_at: evicted, PodsReadyTimeout
+  std::optional<PodsReady> pods_ready;
+  std::optional<Deactivation> deactivate;
+  bool backs_off = false;  // until requeue.at
+  Requeue requeue;
+  bool pods_are_ready = false;  // of a Job: ready or succeeded
   // Of a Job's template, as they stand: a patch of a list writes all of it.
   std::string tolerations_json;
   std::string api_version;
 };
+
+uint64_t VersionOf(const Ask& ask);
+int CountOf(const PodSetAsk& set, const Counts& counts);
+bool MayGetFewer(const Ask& ask);
 
 // cpu in thousandths, everything else whole; rounded up.
 Resources AmountsOf(const kube::Amounts& milli);
@@ -73,27 +107,5 @@ Resources AmountsOf(const kube::Amounts& milli);
 // kParse for what is no such object. A Workload of v1beta1 or v1beta2.
 Result<Ask> DecodeWorkload(std::string_view json);
 Result<Ask> DecodeQueuedJob(std::string_view json);
-
-// ---- what is written: JSON merge patches with the object's uid and resourceVersion, so that
-// nothing is written over what somebody else has said since. `now` is RFC 3339.
-
-// status: QuotaReserved, Admitted (unless `checked` by others first), the assignment.
-std::string AdmitWorkloadBody(const Ask& ask, const std::string& cluster_queue,
-                              const Flavors& flavors, const Places& places, bool checked,
-                              const std::string& now);
-// status: Evicted with the reason, no quota, no assignment.
-std::string EvictWorkloadBody(const Ask& ask, const std::string& reason, const std::string& message,
-                              const std::string& now);
-// status: QuotaReserved is False, with the reason.
-std::string WaitingWorkloadBody(const Ask& ask, const std::string& reason,
-                                const std::string& message, const std::string& now);
-std::string FinishedWorkloadBody(const Ask& ask, bool succeeded, const std::string& now);
-// spec: not suspended, its pods on nodes with the flavors' labels and with their tolerations; what
-// it was given is remembered in the annotation muster.dev/admission.
-std::string AdmitJobBody(const Ask& ask, const std::string& cluster_queue, const Flavors& flavors,
-                         const PodUpdate& pods);
-// A Job that a Workload stands for: no annotation, for the Workload remembers.
-std::string StartJobBody(const Ask& job, const PodUpdate& pods);
-std::string HoldJobBody(const Ask& ask);
 
 }  // namespace muster::kueue

@@ -1,7 +1,6 @@
-#include "backend/kubernetes/kueue/facts.h"
-
 #include <gtest/gtest.h>
 
+#include "backend/kubernetes/kueue/bodies.h"
 #include "kube/object.h"
 
 namespace muster::kueue {
@@ -49,7 +48,7 @@ TEST(Workloads, BrokenOnesAreRefusedOrEmptyButNeverReadWrong) {
 TEST(Workloads, AnAdmissionSaysItsFlavorsAndKeepsOthersConditions) {
   const Ask ask = *DecodeWorkload(kWorkload);
   const std::string body = AdmitWorkloadBody(ask, "cq", {{"main", {{"cpu", "f"}, {"memory", "f"}}}},
-                                             {}, false, "2026-02-02T00:00:00Z");
+                                             {}, {}, false, "2026-02-02T00:00:00Z");
   EXPECT_EQ(At(body, "/metadata/uid"), "u");
   EXPECT_EQ(At(body, "/metadata/resourceVersion"), "7");
   EXPECT_EQ(At(body, "/status/admission/clusterQueue"), "cq");
@@ -61,7 +60,8 @@ TEST(Workloads, AnAdmissionSaysItsFlavorsAndKeepsOthersConditions) {
   EXPECT_EQ(At(body, "/status/conditions/1/type"), "QuotaReserved");
   EXPECT_EQ(At(body, "/status/conditions/1/observedGeneration"), "3");
   EXPECT_EQ(At(body, "/status/conditions/2/type"), "Admitted");
-  const std::string checked = AdmitWorkloadBody(ask, "cq", {}, {}, true, "2026-02-02T00:00:00Z");
+  const std::string checked =
+      AdmitWorkloadBody(ask, "cq", {}, {}, {}, true, "2026-02-02T00:00:00Z");
   EXPECT_EQ(At(checked, "/status/conditions/2/type"), "(nothing)");
 }
 
@@ -69,7 +69,7 @@ TEST(Workloads, WhatWasAdmittedIsReadBackAndAnEvictionTakesItAway) {
   Ask ask = *DecodeWorkload(kWorkload);
   const std::string now = "2026-02-02T00:00:00Z";
   const std::string admitted =
-      AdmitWorkloadBody(ask, "cq", {{"main", {{"cpu", "f"}}}}, {}, false, now);
+      AdmitWorkloadBody(ask, "cq", {{"main", {{"cpu", "f"}}}}, {}, {}, false, now);
   const auto with_status = [&](const std::string& body) {
     return R"({"apiVersion":"kueue.x-k8s.io/v1beta2","metadata":{"name":"w","namespace":"ml","uid":"u"},"spec":{},"status":)" +
            At(body, "/status") + "}";
@@ -79,7 +79,8 @@ TEST(Workloads, WhatWasAdmittedIsReadBackAndAnEvictionTakesItAway) {
   EXPECT_TRUE(back->reserved && back->admitted);
   EXPECT_EQ(back->cluster_queue, "cq");
   EXPECT_EQ(back->flavors.at("main").at("cpu"), "f");
-  const std::string evicted = EvictWorkloadBody(*back, "Preempted", "why", "2026-02-03T00:00:00Z");
+  const std::string evicted =
+      EvictWorkloadBody(*back, "Preempted", "why", {}, *ParseTime("2026-02-03T00:00:00Z"));
   EXPECT_EQ(At(evicted, "/status/admission"), "null");
   const auto out = DecodeWorkload(with_status(evicted));
   ASSERT_TRUE(out.ok());
@@ -107,7 +108,7 @@ TEST(Workloads, APlaceIsAskedForWrittenAndReadBackInBothVersions) {
     EXPECT_TRUE(ask.sets[0].asks_for_topology);
     const Places places = {{"main", {{"rack"}, {{{"r1"}, 2}}}}};
     const std::string body =
-        AdmitWorkloadBody(ask, "cq", {}, places, false, "2026-02-02T00:00:00Z");
+        AdmitWorkloadBody(ask, "cq", {}, {}, places, false, "2026-02-02T00:00:00Z");
     const std::string at = "/status/admission/podSetAssignments/0/topologyAssignment";
     EXPECT_EQ(
         At(body, (at + (version == "v1beta1" ? "/domains/0/count" : "/slices/0/universalPodCount"))

@@ -14,8 +14,6 @@ namespace {
 constexpr int64_t kAgainMs = 1000;
 constexpr size_t kMostTroubles = 1000;
 
-uint64_t VersionOf(const Ask& ask) { return kube::VersionNumber(ask.meta.resource_version); }
-
 // With the resource as Kueue's objects name it.
 std::string Words(sched::Because because) {
   for (auto& [key, value] : because.detail) {
@@ -78,6 +76,7 @@ void QuotaCore::Remove(const std::string& uid) {
   const auto found = all_.find(uid);
   if (found == all_.end()) return;
   Leave(found->second, true);
+  wake_.erase({found->second.wake_at, uid});
   const std::string job = found->second.ask.owner_job;
   const auto stands = workload_of_.find(job);
   if (stands != workload_of_.end() && stands->second == uid) {
@@ -115,247 +114,6 @@ std::string QuotaCore::StateOf(const std::string& uid) const {
   return found->second.why.empty() ? how : how + ": " + found->second.why;
 }
 
-// ---- the engine
-
-void QuotaCore::Rebuild() {
-  rebuild_ = false;
-  engine_ = sched::Engine();
-  decisions_.clear();
-  admitted_ = 0;
-  ChooseTopology();
-  TakeEvent(sched::TopologyLevels{rooms_.EngineLevels()});
-  AddNodes();
-  AddRooms();
-  for (Flavor flavor : queues_.flavors) {
-    flavor.labels[FlavorLabel(flavor.name)] = "true";
-    TakeEvent(sched::FlavorAdd{std::move(flavor)});
-  }
-  for (const Queue& queue : queues_.queues) {
-    if (IsLocalQueue(queue.name)) continue;
-    Queue told = queue;
-    for (QuotaEntry& entry : told.quota) entry.resource = InEngine(entry.resource);
-    TakeEvent(sched::QueueAdd{std::move(told)});
-  }
-  std::vector<One*> held;
-  for (auto& [uid, one] : all_) {
-    const bool in = one.at == At::kIn || one.ask.reserved;
-    one.at = At::kOut;
-    touched_.insert(uid);
-    // What was decided and is being written counts as written.
-    one.to_admit.reset();
-    if (in && !one.evicting && (one.busy || VersionOf(one.ask) < one.ignore_below))
-      held.push_back(&one);
-  }
-  for (One* one : held) Adopt(*one);
-}
-
-const Queue* QuotaCore::QueueNamed(const std::string& name) const {
-  const auto found = queue_at_.find(name);
-  return found == queue_at_.end() ? nullptr : &queues_.queues[found->second];
-}
-
-Job QuotaCore::JobOf(const Ask& ask) const {
-  Job job;
-  job.name = ask.meta.uid;
-  const Queue* local = QueueNamed(ask.queue);
-  job.queue = local == nullptr ? ask.queue : local->parent;
-  job.priority = ask.priority;
-  if (const auto known = priorities_.find(ask.priority_class); known != priorities_.end())
-    job.priority = known->second;
-  for (const PodSetAsk& set : ask.sets) {
-    if (set.count == 0) continue;
-    TaskGroup task;
-    task.name = set.name;
-    task.count = task.min = set.count;
-    task.shape = InEngine(set.shape);
-    task.shape["pods"] = 1;
-    task.tolerate = set.tolerate;
-    if (ask.kind == AskKind::kJob) {
-      task.select[kEndlessKey] = "true";
-      task.tolerate.push_back({kEndlessKey, "Exists", "", ""});
-    }
-    for (const auto& [key, value] : set.select) {
-      if (flavor_keys_.count(key) != 0) task.select[key] = value;
-    }
-    job.tasks.push_back(std::move(task));
-    if (set.topology == TopologyWish{} || !rooms_.used()) continue;
-    job.topology = set.topology;
-    for (std::string* level :
-         {&job.topology.required, &job.topology.preferred, &job.topology.slice_level})
-      *level = rooms_.EngineLevel(*level);
-  }
-  return job;
-}
-
-// What it holds is held, whatever quota says by now.
-bool QuotaCore::Adopt(One& one) {
-  sched::JobAdopt adopt;
-  adopt.job = JobOf(one.ask);
-  const Queue* queue = QueueNamed(one.ask.queue);
-  const Queue* cluster_queue = QueueNamed(
-      !one.ask.cluster_queue.empty() || queue == nullptr ? one.ask.cluster_queue : queue->parent);
-  if (cluster_queue == nullptr || queue == nullptr || adopt.job.tasks.empty()) return false;
-  adopt.job.topology = {};
-  const auto in = [&] {
-    one.at = At::kIn;
-    one.why.clear();
-    ++admitted_;
-    return true;
-  };
-  if (SeatInRooms(one, adopt.job, adopt.seats) && TakeEvent(adopt)) return in();
-  adopt.seats.clear();
-  for (const TaskGroup& task : adopt.job.tasks) {
-    std::map<std::string, std::string> flavors;
-    const Flavors& given = one.ask.reserved ? one.ask.flavors : one.given;
-    if (const auto said = given.find(task.name); said != given.end()) flavors = said->second;
-    for (const QuotaEntry& entry : cluster_queue->quota) {
-      if (task.shape.count(InEngine(entry.resource)) != 0)
-        flavors.try_emplace(entry.resource, entry.flavor);
-    }
-    const std::string node = NodeFor(flavors);
-    if (node.empty()) return false;
-    for (int rank = 0; rank < task.count; ++rank) adopt.seats.push_back({task.name, rank, node});
-  }
-  return TakeEvent(std::move(adopt)) && in();
-}
-
-void QuotaCore::Leave(One& one, bool finished) {
-  if (one.at == At::kOut) return;
-  const bool was_in = one.at == At::kIn;
-  if (was_in) --admitted_;
-  one.to_admit.reset();
-  one.at = At::kOut;
-  if (rebuild_) return;
-  TakeEvent(sched::JobEnd{one.ask.meta.uid,
-                          finished && was_in ? sched::JobVerb::kFinish : sched::JobVerb::kCancel});
-}
-
-// HoldAndDrain takes back what was let in, Hold what only reserves quota while others check it.
-std::optional<Evict> QuotaCore::StoppedUnder(const Ask& ask) const {
-  if (!ask.reserved) return std::nullopt;
-  const bool running = ask.kind == AskKind::kJob || ask.admitted;
-  const auto& stopped = running ? queues_.holds.drained : queues_.holds.stopped;
-  const Queue* local = QueueNamed(ask.queue);
-  const std::string& cluster_queue =
-      ask.cluster_queue.empty() && local != nullptr ? local->parent : ask.cluster_queue;
-  for (const std::string& queue : {cluster_queue, ask.queue}) {
-    if (stopped.count(queue) != 0)
-      return Evict{ask.meta.uid, IsLocalQueue(queue) ? "LocalQueueStopped" : "ClusterQueueStopped",
-                   queues_.holds.held.at(queue)};
-  }
-  return std::nullopt;
-}
-
-// Why it cannot even wait; empty where it can.
-std::string QuotaCore::Inadmissible(const One& one) const {
-  const Ask& ask = one.ask;
-  if (ask.queue.empty()) return "no queue is named";
-  const Queue* local = QueueNamed(ask.queue);
-  const std::string local_name = ask.queue.substr(ask.queue.find('/') + 1);
-  if (local == nullptr) return fmt::format("LocalQueue {} doesn't exist", local_name);
-  const Queue* cluster_queue = QueueNamed(local->parent);
-  if (cluster_queue == nullptr) return fmt::format("ClusterQueue {} doesn't exist", local->parent);
-  for (const std::string& queue : {ask.queue, local->parent}) {
-    if (const auto held = queues_.holds.held.find(queue); held != queues_.holds.held.end())
-      return held->second;
-  }
-  if (std::string why = TopologyTrouble(ask, *cluster_queue); !why.empty()) return why;
-  for (const PodSetAsk& set : ask.sets) {
-    for (const auto& [resource, amount] : set.shape) {
-      if (std::string why = NoFlavorFor(*cluster_queue, set, resource); !why.empty())
-        return fmt::format("couldn't assign flavors to pod set {}: {}", set.name, why);
-    }
-  }
-  return "";
-}
-
-void QuotaCore::Refuse(One& one, std::string why, std::vector<Act>& acts) {
-  one.why = std::move(why);
-  if (one.said == one.why || one.busy) return;
-  one.said = one.why;
-  if (one.ask.kind == AskKind::kWorkload) one.busy = true;
-  acts.push_back(SayWaiting{one.ask.meta.uid, "Inadmissible", one.why});
-}
-
-void QuotaCore::Submit(One& one, std::vector<Act>& acts) {
-  if (std::string why = Inadmissible(one); !why.empty()) return Refuse(one, std::move(why), acts);
-  one.why.clear();
-  const Job job = JobOf(one.ask);
-  if (job.tasks.empty()) return Refuse(one, "it asks for no pods", acts);
-  if (TakeEvent(sched::JobSubmit{job})) {
-    one.at = At::kSubmitted;
-  } else {
-    Refuse(one, troubles_.empty() ? "it cannot be read" : troubles_.back(), acts);
-  }
-}
-
-// A Job that a Workload stands for: it runs while, and only while, that is let in.
-void QuotaCore::LookAtOwner(One& job, One& workload, std::vector<Act>& acts) {
-  Leave(job, false);
-  if (job.ask.finished) {
-    if (workload.ask.finished || workload.busy) return;
-    workload.busy = true;
-    acts.push_back(Finish{workload.ask.meta.uid, job.ask.succeeded});
-  } else if (workload.ask.admitted && !workload.busy && !job.ask.runs) {
-    job.busy = true;
-    acts.push_back(Start{job.ask.meta.uid, UpdateFor(workload.ask.flavors)});
-  } else if (!workload.ask.reserved && !workload.busy && job.ask.runs) {
-    job.busy = true;
-    acts.push_back(Hold{job.ask.meta.uid});
-  }
-}
-
-void QuotaCore::Look(One& one, std::vector<Act>& acts) {
-  const Ask& ask = one.ask;
-  if (one.busy || VersionOf(ask) < one.ignore_below) return;
-  if (ask.kind == AskKind::kJob) {
-    const auto stands = workload_of_.find(ask.meta.uid);
-    if (stands != workload_of_.end()) {
-      const auto workload = all_.find(stands->second);
-      if (workload != all_.end()) return LookAtOwner(one, workload->second, acts);
-    }
-  }
-  if (ask.finished || ask.meta.deleted || ask.covered) return Leave(one, ask.finished);
-  if (!ask.active) {
-    Leave(one, false);
-    if (!ask.reserved) return;
-    one.busy = true;
-    acts.push_back(Evict{ask.meta.uid, "Deactivated", "The workload is deactivated"});
-    return;
-  }
-  if (auto stopped = StoppedUnder(ask)) {
-    Leave(one, false);
-    one.busy = true;
-    acts.push_back(std::move(*stopped));
-    return;
-  }
-  if (one.evicting && ask.reserved) {  // its eviction was not written
-    one.busy = true;
-    acts.push_back(*one.evicting);
-    return;
-  }
-  one.evicting.reset();
-  if (one.to_admit) {
-    one.busy = true;
-    acts.push_back(*std::exchange(one.to_admit, {}));
-    return;
-  }
-  if (ask.reserved) {
-    if (one.at == At::kSubmitted) Leave(one, false);
-    if (one.at == At::kOut && !Adopt(one))
-      one.why = "what it holds cannot be counted: its queue is gone";
-    return;
-  }
-  if (ask.kind == AskKind::kJob && ask.runs) {
-    Leave(one, false);
-    one.busy = true;
-    acts.push_back(Hold{ask.meta.uid});
-    return;
-  }
-  if (one.at == At::kIn) Leave(one, false);  // somebody took it back
-  if (one.at == At::kOut) Submit(one, acts);
-}
-
 // ---- decisions
 
 void QuotaCore::Follow(const sched::Decision& decision, std::vector<Act>& acts) {
@@ -374,6 +132,8 @@ void QuotaCore::Follow(const sched::Decision& decision, std::vector<Act>& acts) 
     one.given = flavors, one.placed = act.places;
     act.flavors = std::move(flavors);
     one.at = At::kIn;
+    FixCounts(one);
+    act.counts = one.counts;
     one.why.clear(), one.said.clear();
     ++admitted_;
     if (one.evicting) {  // it was let go a moment ago, and that is still being written
@@ -399,12 +159,16 @@ void QuotaCore::Follow(const sched::Decision& decision, std::vector<Act>& acts) 
     // The engine has it among those who wait, at the place that it had.
     one->at = At::kSubmitted;
     --admitted_;
+    // One that may get fewer asks for all of them again.
+    if (MayGetFewer(one->ask)) Leave(*one, false);
     one->busy = true;
-    one->evicting = Evict{one->ask.meta.uid, "Preempted",
+    one->evicting = Evict{one->ask.meta.uid,
+                          "Preempted",
                           evict->for_job.empty()
                               ? "Preempted: " + evict->code
                               : fmt::format("Preempted to accommodate a workload (UID: {}): {}",
-                                            evict->for_job, evict->code)};
+                                            evict->for_job, evict->code),
+                          {}};
     acts.push_back(*one->evicting);
   } else if (const auto* pending = std::get_if<sched::PendingDecision>(&decision.body)) {
     One* one = named(pending->job);
@@ -425,11 +189,20 @@ void QuotaCore::Follow(const sched::Decision& decision, std::vector<Act>& acts) 
   }
 }
 
-void QuotaCore::Decide(int64_t now_ms, std::vector<Act>& acts) {
+int64_t QuotaCore::NextAt() const {
+  int64_t next = -1;
+  for (const auto* due : {&again_, &wake_}) {
+    if (!due->empty() && (next < 0 || due->begin()->first < next)) next = due->begin()->first;
+  }
+  return next;
+}
+
+void QuotaCore::Decide(int64_t now_ms, TimePoint wall, std::vector<Act>& acts) {
   now_ = std::max(now_, now_ms);
-  while (!again_.empty() && again_.begin()->first <= now_) {
-    touched_.insert(again_.begin()->second);
-    again_.erase(again_.begin());
+  wall_ = wall;
+  for (auto* due : {&again_, &wake_}) {
+    for (; !due->empty() && due->begin()->first <= now_; due->erase(due->begin()))
+      touched_.insert(due->begin()->second);
   }
   constexpr int kMostRounds = 20;
   for (int round = 0; round < kMostRounds; ++round) {
@@ -442,7 +215,9 @@ void QuotaCore::Decide(int64_t now_ms, std::vector<Act>& acts) {
     // Who holds quota before who asks for some; then first come, first served.
     std::sort(ready.begin(), ready.end(), [](const One* a, const One* b) {
       const auto key = [](const One* one) {
-        return std::tuple(!one->ask.reserved, one->ask.meta.created.value_or(TimePoint{}),
+        // Who came in vain stands behind who came since (RequeuingTimestamp "Eviction").
+        const TimePoint came = one->ask.meta.created.value_or(TimePoint{});
+        return std::tuple(!one->ask.reserved, one->ask.timed_out_at.value_or(came),
                           std::string_view(one->ask.meta.ns), std::string_view(one->ask.meta.name));
       };
       return key(a) < key(b);
@@ -452,6 +227,7 @@ void QuotaCore::Decide(int64_t now_ms, std::vector<Act>& acts) {
     std::vector<sched::Decision> decisions;
     decisions.swap(decisions_);
     NoteSeats(decisions);
+    CountSeats(decisions);
     for (const sched::Decision& decision : decisions) Follow(decision, acts);
     if (touched_.empty() && !rebuild_ && decisions_.empty()) break;
   }

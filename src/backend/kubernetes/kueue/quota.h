@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "backend/kubernetes/kueue/facts.h"
+#include "backend/kubernetes/kueue/pods_ready.h"
 #include "backend/kubernetes/kueue/rooms.h"
 #include "manifest/queue_holds.h"
 #include "sched/engine.h"
@@ -34,19 +35,23 @@ struct Queues {
 struct Admit {
   std::string uid, cluster_queue;
   Flavors flavors;
+  Counts counts;  // of sets that may be smaller
   Places places;
   PodUpdate pods;        // of the flavors
   bool checked = false;  // others have their say before it is admitted
 };
 struct Evict {
   std::string uid, reason, message;  // Preempted, Deactivated, ClusterQueueStopped, ...
+  std::optional<Requeue> requeue;    // it waits so long before it asks again
 };
 struct Hold {  // a Job that runs and was never let in
   std::string uid;
+  std::optional<int> parallelism;  // what it has again
 };
 struct Start {  // a Job whose Workload was let in
   std::string uid;
   PodUpdate pods;
+  std::optional<int> parallelism;  // where fewer were let in
 };
 struct Finish {  // a Workload whose Job has ended
   std::string uid;
@@ -55,7 +60,24 @@ struct Finish {  // a Workload whose Job has ended
 struct SayWaiting {  // it cannot be admitted as things stand
   std::string uid, reason, message;
 };
-using Act = std::variant<Admit, Evict, Hold, Start, Finish, SayWaiting>;
+struct SayDeactivation {  // it is about to be deactivated, and why
+  std::string uid, reason, message;
+};
+struct Deactivate {
+  std::string uid;
+};
+struct SayRequeued {  // it has backed off long enough
+  std::string uid;
+};
+struct SayPodsReady {  // of a Workload whose Job Muster runs
+  std::string uid;
+  PodsReady ready;
+};
+using Act = std::variant<Admit, Evict, Hold, Start, Finish, SayWaiting, SayDeactivation, Deactivate,
+                         SayRequeued, SayPodsReady>;
+
+// What a Workload's condition PodsReady is to say.
+PodsReady ReadinessOf(const Ask& workload, bool pods_are_ready);
 
 // Quota is in plain amounts: for the engine a resource with a slash is devices of a node, each with
 // a number. No resource has a '!' in its name.
@@ -91,9 +113,15 @@ class QuotaCore {
   // It may or may not have been written: the object is looked at once more, from a second later on.
   void Failed(const std::string& uid, int64_t now_ms);
 
-  // `now_ms` never goes back. Evictions come before the admissions that need their room.
-  void Decide(int64_t now_ms, std::vector<Act>& acts);
-  int64_t NextAt() const { return again_.empty() ? -1 : again_.begin()->first; }
+  // Before the first Decide. Without it nobody is asked whether pods are ready.
+  void SetWaitForPodsReady(WaitForPodsReady wait) { wait_ = wait; }
+
+  // `now_ms` never goes back; `wall` is what objects' times are held against. Evictions come before
+  // the admissions that need their room.
+  void Decide(int64_t now_ms, TimePoint wall, std::vector<Act>& acts);
+  int64_t NextAt() const;
+  // Writes that are to be looked at once more.
+  bool repeats() const { return !again_.empty(); }
 
   const Ask* Find(const std::string& uid) const;
   // "waiting", "admitted", "inadmissible" and why; empty for whoever is not known.
@@ -112,6 +140,8 @@ class QuotaCore {
     std::optional<Admit> to_admit;  // once that is said
     Flavors given;                  // with which it was let in, until its object says so
     Places placed;                  // the same
+    Counts counts;                  // the same
+    int64_t wake_at = -1;           // its entry in wake_
     std::string why, said;
   };
 
@@ -128,6 +158,15 @@ class QuotaCore {
   std::string TopologyTrouble(const Ask& ask, const Queue& cluster_queue) const;
   bool SeatInRooms(const One& one, const Job& job, std::vector<sched::JobAdopt::Seat>& seats) const;
   void Look(One& one, std::vector<Act>& acts);
+  void LookAtActive(One& one, std::vector<Act>& acts);
+  // quota_time.cc: what runs out.
+  void WakeAt(One& one, TimePoint wall);
+  bool TimeIsUp(One& one, std::vector<Act>& acts);
+  bool PodsAreLate(One& one, std::vector<Act>& acts);
+  bool BacksOff(One& one, std::vector<Act>& acts);
+  bool SaysReadiness(const One& job, One& workload, std::vector<Act>& acts);
+  void CountSeats(const std::vector<sched::Decision>& decisions);
+  void FixCounts(One& one);
   void LookAtOwner(One& job, One& workload, std::vector<Act>& acts);
   void Submit(One& one, std::vector<Act>& acts);
   bool Adopt(One& one);
@@ -136,7 +175,7 @@ class QuotaCore {
   std::string Inadmissible(const One& one) const;
   std::optional<Evict> StoppedUnder(const Ask& ask) const;
   void Refuse(One& one, std::string why, std::vector<Act>& acts);
-  Job JobOf(const Ask& ask) const;
+  Job JobOf(const Ask& ask, const Counts& counts) const;
   const Queue* QueueNamed(const std::string& name) const;
   std::string NodeFor(const std::map<std::string, std::string>& flavors) const;
   const Flavor* FlavorNamed(const std::string& name) const;
@@ -162,7 +201,11 @@ class QuotaCore {
   std::unordered_map<std::string, One> all_;        // by uid
   std::map<std::string, std::string> workload_of_;  // uid of a Job -> of its Workload
   std::set<std::string> touched_;
-  std::set<std::pair<int64_t, std::string>> again_;
+  std::set<std::pair<int64_t, std::string>> again_, wake_;
+  std::optional<WaitForPodsReady> wait_;
+  TimePoint wall_{};
+  // Decided in this round, of those who may get fewer: uid -> pod set -> pods.
+  std::map<std::string, Counts> seated_;
   sched::Engine engine_;
   std::vector<sched::Decision> decisions_;
   std::vector<std::string> troubles_;

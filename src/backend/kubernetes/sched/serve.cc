@@ -130,7 +130,7 @@ void Serve::OnLeading(bool leading) {
   mirror_->Start();
   if (options_.kueue) {
     kueue_ = std::make_unique<kueue::Admission>(
-        client_, [this] { return elector_.Leading(); }, on_note_);
+        client_, [this] { return elector_.Leading(); }, on_note_, options_.wait_for_pods_ready);
     kueue_->Start();
   }
   if (!options_.volcano_jobs) return;

@@ -19,7 +19,8 @@ namespace muster::kubesched {
 struct ServeOptions {
   CoreOptions core;
   kube::LeaseOptions lease;
-  bool kueue = false;           // let Kueue's Workloads and Jobs in, where Kueue does not
+  bool kueue = false;  // let Kueue's Workloads and Jobs in, where Kueue does not
+  std::optional<kueue::WaitForPodsReady> wait_for_pods_ready;  // with `kueue`
   bool volcano_jobs = false;    // make the pods of Volcano Jobs, where Volcano's controllers do not
   size_t writes_at_once = 200;  // what two connections carry
 };

@@ -55,14 +55,19 @@ inline Ask JobFor(const std::string& uid, int pods, bool runs) {
 struct Site {
   QuotaCore core;
   int64_t now_ms = 0;
+  TimePoint wall{std::chrono::hours(24)};
   uint64_t version = 100;
   std::vector<Act> acts;
 
   explicit Site(Queues queues) { core.SetQueues(std::move(queues)); }
   std::vector<Act> Decide() {
     acts.clear();
-    core.Decide(now_ms += 10, acts);
+    core.Decide(now_ms += 10, wall += std::chrono::milliseconds(10), acts);
     return acts;
+  }
+  void Pass(Duration time) {
+    now_ms += std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
+    wall += time;
   }
   Ask Written(const std::string& uid) {
     Ask ask = *core.Find(uid);
@@ -83,13 +88,16 @@ struct Site {
           ask.reserved = ask.admitted = true;
           ask.runs = ask.kind == AskKind::kJob;
           ask.cluster_queue = admit->cluster_queue, ask.flavors = admit->flavors;
-          ask.places = admit->places;
+          ask.places = admit->places, ask.counts = admit->counts;
+          ask.admitted_at = wall;
           lines.push_back("admit " + admit->uid);
           Tell(ask);
         } else if (const auto* evict = std::get_if<Evict>(&act)) {
           Ask ask = Written(evict->uid);
           ask.reserved = ask.admitted = ask.runs = false;
-          ask.flavors.clear(), ask.places.clear();
+          ask.flavors.clear(), ask.places.clear(), ask.counts.clear();
+          ask.deactivate.reset(), ask.admitted_at.reset(), ask.pods_ready.reset();
+          if (evict->requeue) ask.requeue = *evict->requeue, ask.backs_off = true;
           lines.push_back("evict " + evict->uid + " " + evict->reason);
           Tell(ask);
         } else if (const auto* hold = std::get_if<Hold>(&act)) {
@@ -110,6 +118,26 @@ struct Site {
         } else if (const auto* say = std::get_if<SayWaiting>(&act)) {
           lines.push_back("say " + say->uid + " " + say->message);
           Tell(Written(say->uid));
+        } else if (const auto* target = std::get_if<SayDeactivation>(&act)) {
+          Ask ask = Written(target->uid);
+          ask.deactivate = {target->reason, target->message};
+          Tell(ask);
+        } else if (const auto* off = std::get_if<Deactivate>(&act)) {
+          Ask ask = Written(off->uid);
+          ask.active = false;
+          lines.push_back("deactivate " + off->uid);
+          Tell(ask);
+        } else if (const auto* again = std::get_if<SayRequeued>(&act)) {
+          Ask ask = Written(again->uid);
+          ask.backs_off = false;
+          lines.push_back("requeued " + again->uid);
+          Tell(ask);
+        } else if (const auto* pods = std::get_if<SayPodsReady>(&act)) {
+          Ask ask = Written(pods->uid);
+          ask.pods_ready = pods->ready;
+          ask.pods_ready->since = wall;
+          lines.push_back("pods " + pods->uid + " " + pods->ready.reason);
+          Tell(ask);
         }
       }
     }
