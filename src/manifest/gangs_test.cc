@@ -283,6 +283,36 @@ TEST(Gangs, VolcanoAndKaiQueues) {
   EXPECT_THAT(NotedFields(gangs), Contains("spec.resources.gpu.quota"));
 }
 
+// As KAI's own examples have them: a department without bounds, projects with a quota.
+TEST(Gangs, AKaiQueueAtTheTopIsBoundByItsLimitAndOneBelowBorrowsFromIt) {
+  const auto queue = [](const std::string& spec) {
+    return Read("apiVersion: scheduling.run.ai/v2\nkind: Queue\nmetadata: {name: q}\nspec: {" +
+                spec + "}\n")
+        .queues.at(0)
+        .quota.at(0);
+  };
+  EXPECT_GT(queue("resources: {gpu: {quota: 0, limit: -1}}").nominal, int64_t{1} << 60);
+  EXPECT_GT(queue("resources: {gpu: {quota: -1, limit: -1}}").nominal, int64_t{1} << 60);
+  const QuotaEntry capped = queue("resources: {gpu: {quota: 2, limit: 8}}");
+  EXPECT_EQ(capped.nominal, 8);
+  EXPECT_EQ(capped.borrow, 0);
+  const QuotaEntry below = queue("parentQueue: p, resources: {gpu: {quota: 0, limit: -1}}");
+  EXPECT_EQ(below.nominal, 0);
+  EXPECT_FALSE(below.borrow);
+  EXPECT_EQ(queue("parentQueue: p, resources: {gpu: {quota: 0, limit: 0}}").borrow, 0);
+  EXPECT_EQ(queue("parentQueue: p, resources: {gpu: {limit: 4}}").nominal, 0) << "left out";
+}
+
+TEST(Gangs, ACohortOfTheFirstVersionIsReadToo) {
+  const Gangs gangs = Read(
+      "apiVersion: kueue.x-k8s.io/v1alpha1\nkind: Cohort\nmetadata: {name: team}\n"
+      "spec: {parent: org, resourceGroups: [{coveredResources: [cpu], flavors: [{name: f, "
+      "resources: [{name: cpu, nominalQuota: 4}]}]}]}\n");
+  ASSERT_EQ(gangs.queues.size(), 1u);
+  EXPECT_EQ(gangs.queues[0].parent, "org");
+  EXPECT_EQ(gangs.queues[0].quota.at(0).nominal, 4000);
+}
+
 TEST(Gangs, QueuesOfDifferentKindsThatShareANameAreToldApart) {
   const Gangs gangs = Read(
       "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: ml}\n"

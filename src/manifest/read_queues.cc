@@ -203,9 +203,14 @@ void ReadKaiQueue(const Document& doc, GangReader& reader) {
     QuotaEntry quota;
     quota.flavor = "default";
     quota.resource = resource;
-    quota.nominal = value("quota").value_or(INT64_MAX / 4);
-    if (const auto limit = value("limit"))
-      quota.borrow = std::max<int64_t>(0, *limit - quota.nominal);
+    // One that is left out is nothing, as in KAI (pkg/scheduler/api/queue_info); -1 is no bound.
+    const bool said = !Key(entry.value, "quota").IsNull();
+    quota.nominal = said ? value("quota").value_or(INT64_MAX / 4) : 0;
+    const auto limit = value("limit");
+    // Of one at the top the quota is no bound, for what it goes beyond is the cluster's (KAI's
+    // "over quota"); its limit is one.
+    if (queue.parent.empty()) quota.nominal = limit.value_or(INT64_MAX / 4);
+    if (limit) quota.borrow = std::max<int64_t>(0, *limit - quota.nominal);
     queue.quota.push_back(std::move(quota));
     if (entry.key == "gpu")
       queue.weight = std::max<int64_t>(1, IntOf(Key(entry.value, "overQuotaWeight"), 1));

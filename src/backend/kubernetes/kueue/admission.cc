@@ -17,7 +17,11 @@ namespace {
 
 constexpr const char* kGroup = "kueue.x-k8s.io";
 constexpr const char* kVersion = "v1beta2";
-constexpr const char* kOlderVersion = "v1beta1";
+// The one before, where a server may have that alone; Cohorts came late (Kueue 0.10 and 0.11).
+std::string OlderThan(const kube::Resource& resource) {
+  if (resource.version == kVersion) return "v1beta1";
+  return resource.kind == "Cohort" && resource.version == "v1beta1" ? "v1alpha1" : "";
+}
 constexpr Duration kLookForKindsEvery = std::chrono::seconds(60);
 // A write may not arrive after another leads.
 constexpr Duration kWriteWithin = std::chrono::seconds(4);
@@ -96,11 +100,11 @@ void Admission::Follow(const kube::Change<Ask>& change) {
 void Admission::Restart(Kind& kind) {
   const auto trouble = [this, &kind](const Error& error, bool fatal) {
     if (error.code != Code::kNotFound) return Note(error.ToString());
-    if (!fatal || kind.resource.version == kOlderVersion) return;
+    if (!fatal || OlderThan(kind.resource).empty()) return;
     // Not from here: this is called by the reflector that it replaces.
     client_.After(Duration::zero(), [this, &kind, alive = std::weak_ptr<bool>(alive_)] {
       if (alive.expired()) return;
-      kind.resource.version = kOlderVersion;
+      kind.resource.version = OlderThan(kind.resource);
       Restart(kind);
       kind.Start();
     });
@@ -143,7 +147,7 @@ void Admission::Start() {
 
 bool Admission::synced() const {
   for (const auto& kind : kinds_) {
-    const bool absent = kind->stopped() && kind->resource.version == kOlderVersion;
+    const bool absent = kind->stopped() && OlderThan(kind->resource).empty();
     if (!kind->synced() && !absent) return false;
   }
   // Who may not read namespaces lets nobody in whose queue selects by their labels.

@@ -198,5 +198,31 @@ TEST(Admission, AWorkloadOfAFlavorWithATopologyIsToldItsNodes) {
       << "the other has one CPU left";
 }
 
+// Kueue 0.10 and 0.11: everything else is v1beta1 there.
+TEST(Admission, ACohortOfTheFirstVersionCounts) {
+  for (const int quota : {0, 4}) {
+    Cluster c;
+    c.ClusterQueue(R"("namespaceSelector":{},"cohort":"team")");
+    c.place.api.Put(
+        Kueue("cohorts", "Cohort", false, "v1alpha1"), "", "team",
+        R"("apiVersion":"kueue.x-k8s.io/v1alpha1","kind":"Cohort","spec":{"resourceGroups":[{)"
+        R"("coveredResources":["cpu"],"flavors":[{"name":"f","resources":[{"name":"cpu",)"
+        R"("nominalQuota":)" +
+            std::to_string(quota) + "}]}]}]}");
+    c.Workload("w", 6);
+    c.place.api.fault = [](const kube::Exchange& exchange) {
+      Fault fault;
+      if (exchange.path.find("beta") == std::string::npos ||
+          exchange.path.find("/cohorts") == std::string::npos)
+        return fault;
+      fault.kind = Fault::Kind::kRefuse, fault.status = 404;
+      return fault;
+    };
+    c.Begin();
+    ASSERT_TRUE(c.Until([&] { return c.admission->idle(); }));
+    EXPECT_EQ(c.admission->stats().admitted, quota == 4 ? 1u : 0u);
+  }
+}
+
 }  // namespace
 }  // namespace muster::kueue

@@ -101,7 +101,11 @@ Mirror::Mirror(kube::Client& client, Core& core, OnNote on_note, Reads reads)
         std::tuple{"clusterqueues", "ClusterQueue", false}, std::tuple{"cohorts", "Cohort", false},
         std::tuple{"localqueues", "LocalQueue", true},
         std::tuple{"workloadpriorityclasses", "WorkloadPriorityClass", false}})
-    AddQueueKind({"kueue.x-k8s.io", "v1beta2", plural, kind, namespaced}, {"v1beta1"});
+    AddQueueKind(
+        {"kueue.x-k8s.io", "v1beta2", plural, kind, namespaced},
+        std::string_view(kind) == "Cohort"  // Kueue 0.10 and 0.11 have it in v1alpha1 alone
+            ? std::vector<std::string>{"v1beta1", "v1alpha1"}
+            : std::vector<std::string>{"v1beta1"});
 }
 
 void Mirror::AddGroupKind(const kube::Resource& resource,
