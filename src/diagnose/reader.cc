@@ -100,6 +100,7 @@ void Reader::End() {
     s.Line(rest);
   }
   s.CloseSection(cut);
+  s.CloseAllBehind(cut);
   const bool open = s.document.open();
   s.CloseDocument(true);
   s.tracebacks.End(s.evidence.facts);
@@ -166,6 +167,7 @@ void Reader::State::OtherLine(std::string_view line) {
     return;
   }
   closed_document = false;
+  behind = nullptr;
   above.Line(line);
   if (!noise && !IsText(line)) {
     noise = true;
@@ -177,7 +179,8 @@ void Reader::State::OtherLine(std::string_view line) {
     Hits(line);
     return;
   }
-  if (kind == nullptr && PieceOfJson(line))
+  if (!ranks.empty()) BelongsBehind(line);
+  if (!InSection() && PieceOfJson(line))
     AddDamage({file, number, "", heading_host, false}, evidence.facts,
               "a piece of JSON outside of a document");
   if (kind != nullptr) {
@@ -192,7 +195,7 @@ void Reader::State::OtherLine(std::string_view line) {
     }
   }
   Hits(line);
-  previous = line.size() < 400 && kind == nullptr ? line : std::string_view();
+  previous = line.size() < 400 && !InSection() ? line : std::string_view();
 }
 
 // True when the line belongs to a document.

@@ -55,7 +55,10 @@ void Reader::State::Hits(std::string_view line) {
     const SectionKind* found = plan.kinds[use.index];
     if (kind != nullptr && kind->name == found->name && kind->belongs(line)) continue;
     if (kind != nullptr && kind->name == std::string_view("nccl-tests")) continue;
-    if (!found->begins(line)) continue;
+    if (!found->begins(line)) {
+      if (BeginsBehind(*found, line)) break;
+      continue;
+    }
     CloseSection(false);
     if (found->table && SameShape(line, previous))
       AddDamage({file, number - 1, "", heading_host, false}, evidence.facts,
@@ -71,7 +74,7 @@ void Reader::State::Hits(std::string_view line) {
       case Owner::kPattern:
         if (!folded_ready) FoldInto(line, folded);
         folded_ready = true;
-        if (kind != nullptr && knowledge.lines[use.index].id.starts_with(kBare)) break;
+        if (InSection() && knowledge.lines[use.index].id.starts_with(kBare)) break;
         if (knowledge.lines[use.index].id.starts_with(kUnread)) {
           unread.push_back(&knowledge.lines[use.index]);
         } else if (Match(knowledge.lines[use.index], line)) {
@@ -106,7 +109,7 @@ void Reader::State::Hits(std::string_view line) {
         break;
     }
   }
-  if (known || kind != nullptr) return;
+  if (known || InSection()) return;
   // Who complains says more than that something was raised, and that more than that it complains.
   const auto rank = [](const SignLine* sign) {
     if (sign->id == kAnyComplaint) return 2;
@@ -124,7 +127,7 @@ void Reader::State::Marked(const Marker& marker, std::string_view line) {
 }
 
 void Reader::State::Inside(const InsideKey& key) {
-  if (document.open() || (kind != nullptr && kind->name == key.section)) return;
+  if (document.open() || InSection(key.section)) return;
   AddDamage({file, number, "", heading_host, false}, evidence.facts,
             fmt::format("a line of {} without its heading", key.section));
 }

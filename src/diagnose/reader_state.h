@@ -1,6 +1,7 @@
 // What a reader holds between two lines. Private to reader.cc and reader_hits.cc.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,19 @@ struct Reader::State {
   bool Match(const SignLine& sign, std::string_view line);
   void Hook(Fact& fact, std::string_view line);
   void CloseSection(bool cut);
+  // A tool's output behind a job runner's prefix, one per rank or host; see reader_ranks.cc.
+  struct Behind {
+    const SectionKind* kind = nullptr;
+    Section section;
+  };
+  bool BelongsBehind(std::string_view line);
+  bool BeginsBehind(const SectionKind& found, std::string_view line);
+  void CloseBehind(const std::string& label, bool cut);
+  void CloseAllBehind(bool cut);
+  bool InSection(std::string_view name) const {
+    return (kind != nullptr && kind->name == name) || (behind != nullptr && behind->name == name);
+  }
+  bool InSection() const { return kind != nullptr || behind != nullptr; }
   void CloseDocument(bool cut);
   void Know(std::string_view what, size_t count = 1, bool proves = true) {
     evidence.recognised[std::string(what)] += count;
@@ -56,6 +70,10 @@ struct Reader::State {
 
   const SectionKind* kind = nullptr;
   Section section;
+
+  std::map<std::string, Behind> ranks;  // by label
+  std::string last_label;               // of the last line that belonged to one
+  const SectionKind* behind = nullptr;  // the one that this line belongs to
 
   DocumentLines document;
   Tracebacks tracebacks;

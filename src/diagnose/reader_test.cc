@@ -301,5 +301,22 @@ TEST(Hashes, OfTextsOfEveryLengthDiffer) {
   EXPECT_EQ(seen.size(), 81u + 80u * 81u / 2u);
 }
 
+TEST(Speaker, WhatARunnerPutsBeforeALine) {
+  const auto label = [](std::string_view line) {
+    return std::string(ReadRunnerPrefix(line).label);
+  };
+  EXPECT_EQ(label("[1,0]<stdout>:#  size"), "[1,0]<stdout>:");
+  EXPECT_EQ(label("[prterun-login-77@1,3]<stderr>: text"), "[prterun-login-77@1,3]<stderr>: ");
+  EXPECT_EQ(label(" 3: text"), " 3: ");
+  EXPECT_EQ(label("12:"), "12:");
+  EXPECT_EQ(label("gpu01: CA 'mlx5_0'"), "gpu01: ");
+  EXPECT_EQ(ReadRunnerPrefix("gpu01: CA 'mlx5_0'").host, "gpu01");
+  EXPECT_EQ(label("[default0]:text"), "[default0]:");
+  EXPECT_EQ(label("[pod/w-0/main] text"), "[pod/w-0/main] ");
+  for (const std::string_view none : {"", "[", "[1,0]", "12:30:11 text", "error: text", "State: Up",
+                                      "[default]:x", "gpu01:77:77 [0] NCCL INFO x"})
+    EXPECT_EQ(label(none), "") << none;
+}
+
 }  // namespace
 }  // namespace muster::diagnose

@@ -8,9 +8,10 @@ namespace muster::diagnose {
 
 Place Section::At(size_t offset) const {
   const size_t end = std::min(offset, text.size());
-  return {file,
-          first_line + static_cast<size_t>(std::count(
-                           text.begin(), text.begin() + static_cast<std::ptrdiff_t>(end), '\n'))};
+  const auto below = static_cast<size_t>(
+      std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(end), '\n'));
+  if (!numbers.empty()) return {file, numbers[std::min(below, numbers.size() - 1)]};
+  return {file, first_line + below};
 }
 
 Place Section::Where(std::string_view part) const {

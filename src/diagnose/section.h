@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "diagnose/fact.h"
 
@@ -17,6 +18,7 @@ struct Section {
   std::string text;
   std::string host;  // of the last prompt or heading before it, where one names it
   bool cut = false;  // the stream ended inside its last line, or it was longer than kMostBytes
+  std::vector<size_t> numbers = {};  // of its lines, where others stand between them
   static constexpr size_t kMostBytes = 8u << 20;
 
   // The place of the line that holds `offset` of text.

@@ -220,6 +220,9 @@ constexpr std::array kMeasure = {
     SectionKind{"metrics", "dcgm_fi_",
                 [](std::string_view l) { return l.starts_with("DCGM_FI_") && Contains(l, "{"); },
                 MetricLine, ReadMetrics},
+    SectionKind{"metrics", "dcgm_exp_",
+                [](std::string_view l) { return l.starts_with("DCGM_EXP_") && Contains(l, "{"); },
+                MetricLine, ReadMetrics},
     SectionKind{"metrics", "vllm:", [](std::string_view l) { return l.starts_with("vllm:"); },
                 MetricLine, ReadMetrics},
 };

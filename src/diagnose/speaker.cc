@@ -188,6 +188,38 @@ std::optional<TimePoint> FindTime(std::string_view line) {
   return std::nullopt;
 }
 
+RunnerPrefix ReadRunnerPrefix(std::string_view line) {
+  if (line.empty()) return {};
+  if (line[0] == '[') {
+    const size_t end = line.substr(0, 200).find(']');
+    if (end == std::string_view::npos) return {};
+    const std::string_view inside = line.substr(1, end - 1), rest = line.substr(end);
+    if (rest.starts_with("]<stdout>:") || rest.starts_with("]<stderr>:")) {
+      // PRRTE names the job's host and sets a blank behind the colon.
+      const bool blank = Contains(inside, "@") && rest.size() > 10 && rest[10] == ' ';
+      return {line.substr(0, end + (blank ? 11 : 10)), ""};
+    }
+    if (rest.starts_with("]:") && inside.starts_with("default") && inside.size() > 7 &&
+        std::all_of(inside.begin() + 7, inside.end(), Digit))
+      return {line.substr(0, end + 2), ""};
+    if (rest.starts_with("] ") && inside.starts_with("pod/"))
+      return {line.substr(0, end + 2), RunnerHost(line)};
+    return {};
+  }
+  size_t i = 0;
+  while (i < line.size() && i < 5 && line[i] == ' ') ++i;
+  const size_t begin = i;
+  while (i < line.size() && i < 64 && NameChar(line[i])) ++i;
+  if (i == begin || i >= line.size() || line[i] != ':') return {};
+  const std::string_view word = line.substr(begin, i - begin);
+  const size_t length = i + 1 < line.size() && line[i + 1] == ' ' ? i + 2 : i + 1;
+  if (length == i + 1 && i + 1 != line.size()) return {};
+  if (std::all_of(word.begin(), word.end(), Digit)) return {line.substr(0, length), ""};
+  std::string host = begin == 0 ? RunnerHost(std::string(word) + ": ") : "";
+  if (host.empty()) return {};
+  return {line.substr(0, length), std::move(host)};
+}
+
 Speaker ReadSpeaker(std::string_view line) {
   Speaker speaker;
   speaker.rank = RankIn(line);
