@@ -195,7 +195,8 @@ class QuotaCore {
   std::set<std::string> with_rooms_;        // flavors of the topology that is followed
   std::map<std::string, bool> usable_;      // real node -> as last told
   std::set<std::string> pods_;              // uids of pods that hold room
-  std::map<std::string, Resources> taken_;  // node -> by those pods, and by who was adopted
+  std::map<std::string, Resources> taken_;  // node -> by those pods
+  std::map<std::string, std::pair<std::string, Resources>> taken_by_;  // uid -> node, of those
   // Decided in this round: uid -> pod set -> node -> pods.
   std::map<std::string, std::map<std::string, std::map<std::string, int>>> seats_;
   std::unordered_map<std::string, One> all_;        // by uid

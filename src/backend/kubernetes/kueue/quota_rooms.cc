@@ -60,6 +60,7 @@ void QuotaCore::ChooseTopology() {
 
 void QuotaCore::AddRooms() {
   rooms_.Clear(), usable_.clear(), pods_.clear(), taken_.clear();
+  taken_by_.clear();
   if (!rooms_.used() || !source_.each_node) return;
   source_.each_node([&](const sched::NodeAdd& node, bool usable) { AddRoom(node, usable); });
   source_.each_pod([&](const RoomPod& pod) { SetPod(pod); });
@@ -128,7 +129,8 @@ void QuotaCore::SetPod(const RoomPod& pod) {
   task.name = "pod";
   task.shape = InEngine(pod.shape);
   task.shape["pods"] = 1;
-  Add(pod.shape, 1, taken_[pod.node]);
+  if (taken_by_.try_emplace(pod.meta.uid, pod.node, pod.shape).second)
+    Add(pod.shape, 1, taken_[pod.node]);
   adopt.job.tasks.push_back(std::move(task));
   adopt.seats.push_back({"pod", 0, std::string(kRoom) + pod.node});
   // A node that holds more than we count takes nothing more.
@@ -140,6 +142,8 @@ void QuotaCore::SetPod(const RoomPod& pod) {
 }
 
 void QuotaCore::RemovePod(const std::string& uid) {
+  if (const auto held = taken_by_.extract(uid); !held.empty())
+    Add(held.mapped().second, -1, taken_[held.mapped().first]);
   if (pods_.erase(uid) == 0 || rebuild_) return;
   TakeEvent(sched::JobEnd{"~" + uid, sched::JobVerb::kFinish});
 }

@@ -106,6 +106,27 @@ TEST(Quota, PodsOfNobodyHoldTheirRoomAndPlacesAreReadBackAfterAStart) {
   EXPECT_THAT(busy.Settle(), ElementsAre("admit b"));
 }
 
+// Somebody else let it in, into a rack; a pod was there before, and is gone.
+TEST(Quota, ThePlaceOfAPodThatIsGoneIsCountedAsFree) {
+  RackSite site;
+  RoomPod theirs;
+  theirs.meta.uid = "pod", theirs.node = "n0", theirs.shape["nvidia.com/gpu"] = 1;
+  site.pods = {theirs};
+  EXPECT_TRUE(site.Settle().empty());
+  site.core.RemovePod("pod");
+  Ask held = RackSite::Gang("held", 2, "rack");
+  held.reserved = held.admitted = true;
+  held.cluster_queue = "cq";
+  held.flavors["main"] = {{"cpu", "tas"}, {"nvidia.com/gpu", "tas"}};
+  held.places["main"] = {{"rack"}, {{{"r0"}, 2}}};
+  site.core.Set(held);
+  EXPECT_TRUE(site.Settle().empty());
+  site.core.Set(RackSite::Gang("b", 2, "rack"));
+  site.core.Set(RackSite::Gang("c", 2, "rack"));
+  EXPECT_THAT(site.Settle(), ElementsAre("admit b"));
+  EXPECT_EQ(site.RacksOf("b"), "r1");
+}
+
 TEST(Quota, ATopologyThatIsNotKnownIsTold) {
   RackSite site;
   site.core.Set(RackSite::Gang("zone", 1, "zone"));
