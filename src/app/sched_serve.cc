@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "app/sched_health.h"
 #include "backend/kubernetes/sched/serve.h"
 #include "base/strings.h"
 #include "kube/connection.h"
@@ -30,6 +31,31 @@ std::string ProcessWords(World& world, const std::string& pid) {
   constexpr size_t kStartTime = 19;
   if (rest.size() <= kStartTime || rest[0] == "Z") return "";
   return fmt::format("{},{}", stat->substr(0, stat->find(' ')), rest[kStartTime]);
+}
+
+SchedServed SoFar(const kubesched::Serve& serve) {
+  SchedServed served;
+  const auto& stats = serve.stats();
+  served.bound = stats.bound, served.conflicts = stats.conflicts, served.failed = stats.failed;
+  served.deleted = stats.deleted, served.said = stats.said;
+  served.longest_turn_ms = std::chrono::ceil<std::chrono::milliseconds>(stats.longest_turn).count();
+  if (const kubesched::Core* core = serve.core()) {
+    served.gangs_placed = core->stats().gangs_placed, served.evicted = core->stats().evicted;
+    served.running = static_cast<int>(core->engine().running_jobs());
+    served.waiting = static_cast<int>(core->engine().pending_jobs());
+  }
+  if (const kueue::Admission* kueue = serve.kueue()) {
+    served.admitted = kueue->stats().admitted, served.preempted = kueue->stats().evicted;
+  }
+  return served;
+}
+
+void Tell(SchedHealth& health, const kubesched::Serve& serve, Duration now) {
+  if (!health.WantsToHear(now)) return;
+  health.Turned(now, {.leading = serve.leading(),
+                      .known = serve.known(),
+                      .heard = serve.heard_at(),
+                      .served = SoFar(serve)});
 }
 
 }  // namespace
@@ -79,22 +105,12 @@ Result<SchedServed> ServeSchedule(World& world, kube::Client& client,
   kubesched::Serve serve(client, serve_options, note);
   note("serving as " + serve_options.lease.identity);
   serve.Start();
-  while (!stop() && !serve.fatal() && !(options.once && serve.idle()))
+  while (!stop() && !serve.fatal() && !(options.once && serve.idle())) {
     serve.Turn(std::chrono::milliseconds(500));
+    if (options.health != nullptr) Tell(*options.health, serve, client.clock().Monotonic());
+  }
   const std::optional<Error> fatal = serve.fatal();
-  SchedServed served;
-  const auto& stats = serve.stats();
-  served.bound = stats.bound, served.conflicts = stats.conflicts, served.failed = stats.failed;
-  served.deleted = stats.deleted, served.said = stats.said;
-  served.longest_turn_ms = std::chrono::ceil<std::chrono::milliseconds>(stats.longest_turn).count();
-  if (const kubesched::Core* core = serve.core()) {
-    served.gangs_placed = core->stats().gangs_placed, served.evicted = core->stats().evicted;
-    served.running = static_cast<int>(core->engine().running_jobs());
-    served.waiting = static_cast<int>(core->engine().pending_jobs());
-  }
-  if (const kueue::Admission* kueue = serve.kueue()) {
-    served.admitted = kueue->stats().admitted, served.preempted = kueue->stats().evicted;
-  }
+  const SchedServed served = SoFar(serve);
   const auto released = std::make_shared<bool>(false);  // its answer may come after us
   const Duration until = client.clock().Monotonic() + std::chrono::seconds(5);
   serve.Stop([released] { *released = true; });

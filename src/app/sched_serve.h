@@ -16,6 +16,8 @@ class Client;
 
 namespace muster {
 
+class SchedHealth;
+
 struct SchedServeOptions {
   std::string kubeconfig, context;                   // empty: as kubectl finds them, or the pod's
   std::vector<std::string> schedulers = {"muster"};  // spec.schedulerName of the pods that are ours
@@ -24,8 +26,9 @@ struct SchedServeOptions {
   bool kueue = false;  // let Kueue's Workloads and Jobs in, as Kueue would
   // Kueue's waitForPodsReady; none: nobody is asked whether pods are ready.
   std::optional<kueue::WaitForPodsReady> wait_for_pods_ready;
-  bool volcano_jobs = false;  // make the pods of Volcano Jobs, as Volcano's controllers would
-  bool once = false;          // decide what is there, write it, give the lease back
+  bool volcano_jobs = false;      // make the pods of Volcano Jobs, as Volcano's controllers would
+  bool once = false;              // decide what is there, write it, give the lease back
+  SchedHealth* health = nullptr;  // borrowed: is told each second how serving goes
 };
 struct SchedServed {
   uint64_t bound = 0, conflicts = 0, failed = 0, deleted = 0, said = 0;

@@ -14,7 +14,10 @@
 namespace muster {
 class AlertDesk;
 class AlertServer;
+class HealthServer;
+class SchedHealth;
 struct AlertServerOptions;
+struct ListenAt;
 }  // namespace muster
 
 namespace muster::cli {
@@ -41,6 +44,9 @@ struct Context {
   // api/alert_server.h; nothing in tests, which open no ports.
   std::function<Result<std::unique_ptr<AlertServer>>(AlertDesk&, World&, const AlertServerOptions&)>
       make_alert_server = {};
+  // api/health_server.h; nothing in tests.
+  std::function<Result<std::unique_ptr<HealthServer>>(const SchedHealth&, Clock&, const ListenAt&)>
+      make_health_server = {};
 };
 
 }  // namespace muster::cli

@@ -64,6 +64,7 @@ void LeaderElector::OnLook(const Answer& answer) {
     return Again(options_.retry);
   }
   const Duration now = client_.clock().Monotonic();
+  heard_at_ = now;
   if (!seen_at_ || lease->meta.resource_version != lease_.meta.resource_version) seen_at_ = now;
   lease_ = std::move(*lease);
   if (lease_.holder == options_.identity) return Take(false);
@@ -99,7 +100,7 @@ void LeaderElector::OnTaken(const Answer& answer, Duration sent_at) {
     return Again(lost_race ? Duration::zero() : options_.retry / 2);
   }
   lease_ = std::move(*lease);
-  seen_at_ = client_.clock().Monotonic();
+  seen_at_ = heard_at_ = client_.clock().Monotonic();
   valid_until_ = sent_at + options_.renew_deadline;
   if (expiry_ != 0) client_.CancelTimer(expiry_);
   expiry_ = client_.After(valid_until_ - client_.clock().Monotonic(), [this] { Expire(); });

@@ -43,6 +43,8 @@ class LeaderElector {
   // Grows with each change of leader; writes of an older term are stale.
   int64_t term() const { return lease_.transitions; }
   const std::string& holder() const { return lease_.holder; }
+  // When (monotonic) the server last answered about the Lease, whoever holds it.
+  std::optional<Duration> heard_at() const { return heard_at_; }
 
  private:
   void Look();
@@ -60,6 +62,7 @@ class LeaderElector {
   OnTrouble on_trouble_;
   Lease lease_;                      // as last seen or written
   std::optional<Duration> seen_at_;  // monotonic: when this resourceVersion first came
+  std::optional<Duration> heard_at_;
   Duration valid_until_{};
   std::optional<TimePoint> acquired_;
   bool leading_ = false, stopped_ = true;

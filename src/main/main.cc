@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "api/alert_server.h"
+#include "api/health_server.h"
 #include "cli/commands.h"
 #include "main/hidden.h"
 #include "world/posix/posix_inputs.h"
@@ -95,6 +96,7 @@ int main(int argc, char** argv) {
   muster::cli::Context context{.world = world, .out = std::cout, .err = std::cerr};
   muster::PosixInputs inputs;
   context.make_alert_server = muster::MakeAlertServer;
+  context.make_health_server = muster::MakeHealthServer;
   context.inputs = &inputs;
   context.out_is_terminal = ::isatty(STDOUT_FILENO) != 0;
   context.err_is_terminal = ::isatty(STDERR_FILENO) != 0;

@@ -129,22 +129,34 @@ void PutRole(const InstallRequest& request, const InstallRole& role, RenderedJob
   Put(binding("RoleBinding", "Role", Meta(name, request.ns)), into);
 }
 
+// The kubelet asks the pod's own port; one that does not lead is ready too.
+Json Probe(const char* path, int port, int period_s, int failures) {
+  return {{"httpGet", {{"path", path}, {"port", port}}},
+          {"periodSeconds", period_s},
+          {"timeoutSeconds", 5},
+          {"failureThreshold", failures}};
+}
+
 Json Deployment(const InstallRequest& request) {
+  const int port = request.metrics_port > 0 ? request.metrics_port : kHealthPort;
   const Json labels = {{"app.kubernetes.io/name", "muster"},
                        {"app.kubernetes.io/component", "scheduler"}};
   Json container = {
       {"name", "scheduler"},
       {"image", request.image},
-      {"args", {"sched", "serve", "--kubernetes", "--lease", request.ns + "/muster-scheduler"}},
+      {"args",
+       {"sched", "serve", "--kubernetes", "--lease", request.ns + "/muster-scheduler", "--listen",
+        fmt::format("0.0.0.0:{}", port)}},
+      // Without a name: one that another manager leaves beside it would be a second of that name.
+      {"ports", Json::array({{{"containerPort", port}}})},
+      {"livenessProbe", Probe("/healthz", port, 10, 3)},
+      {"readinessProbe", Probe("/readyz", port, 5, 2)},
       {"securityContext",
        {{"allowPrivilegeEscalation", false},
         {"readOnlyRootFilesystem", true},
         {"capabilities", {{"drop", {"ALL"}}}}}},
       {"resources",
        {{"requests", {{"cpu", "500m"}, {"memory", "256Mi"}}}, {"limits", {{"memory", "1Gi"}}}}}};
-  if (request.metrics_port > 0)
-    container["ports"] =
-        Json::array({{{"name", "metrics"}, {"containerPort", request.metrics_port}}});
   const Json apart = {{"maxSkew", 1},
                       {"topologyKey", "kubernetes.io/hostname"},
                       {"whenUnsatisfiable", "ScheduleAnyway"},
@@ -214,6 +226,8 @@ Result<RenderedJob> RenderInstall(const InstallRequest& request) {
     return Fail(Code::kInvalid, "namespace: expected a-z, 0-9 and -");
   if (request.replicas < 1 || request.replicas > 16)
     return Fail(Code::kInvalid, "replicas: expected 1 to 16");
+  if (request.metrics_port < 0 || request.metrics_port > 65535)
+    return Fail(Code::kInvalid, "--metrics-port: expected 1 to 65535");
   RenderedJob out;
   Json ns = Meta(request.ns);
   ns["labels"]["pod-security.kubernetes.io/enforce"] = "restricted";

@@ -38,13 +38,16 @@ struct InstallRequest {
   std::vector<InstallRole> roles;
   std::vector<Priority> priorities;
   std::vector<ForeignKinds> foreign;  // whose definitions are rendered too
-  int metrics_port = 0;               // 0 = no Service for metrics
+  int metrics_port = 0;               // 0 = no Service for metrics, and health at kHealthPort
   bool service_monitor = false;       // needs its CRD in the cluster
 };
 
 // In an order in which each object finds what it needs. kInvalid for names and images that are
 // none; an image without a digest is one.
 Result<RenderedJob> RenderInstall(const InstallRequest& request);
+
+// Of the pod's own address: the kubelet's probes, and the metrics where nobody says another.
+inline constexpr int kHealthPort = 8080;
 
 // What stands for the image's digest in files until a person puts theirs there.
 inline constexpr std::string_view kImagePlaceholder =

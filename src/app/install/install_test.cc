@@ -76,6 +76,30 @@ TEST(Install, OnlyAnImageByDigestRuns) {
   EXPECT_NE(job->Text().find("REPLACE_WITH_THE_DIGEST"), std::string::npos);
 }
 
+TEST(Install, TheKubeletAsksThePodAtThePortWhereItListens) {
+  for (const int port : {0, 9090}) {
+    InstallWords words = Pinned();
+    words.metrics_port = port;
+    const auto job = render::RenderInstall(*MakeInstall(words));
+    ASSERT_TRUE(job.ok());
+    const auto deployment =
+        std::find_if(job->objects.begin(), job->objects.end(),
+                     [](const auto& object) { return object.kind == "Deployment"; });
+    ASSERT_NE(deployment, job->objects.end());
+    const std::string& json = deployment->json;
+    const std::string listens = std::to_string(port > 0 ? port : render::kHealthPort);
+    EXPECT_NE(json.find(R"("--listen","0.0.0.0:)" + listens + '"'), std::string::npos) << json;
+    EXPECT_NE(json.find(R"("ports":[{"containerPort":)" + listens + "}]"), std::string::npos);
+    EXPECT_NE(json.find(R"("livenessProbe":{"httpGet":{"path":"/healthz","port":)" + listens + "}"),
+              std::string::npos);
+    EXPECT_NE(json.find(R"("readinessProbe":{"httpGet":{"path":"/readyz","port":)" + listens + "}"),
+              std::string::npos);
+  }
+  InstallWords beyond = Pinned();
+  beyond.metrics_port = 65536;
+  EXPECT_FALSE(render::RenderInstall(*MakeInstall(beyond)).ok());
+}
+
 TEST(Install, AnUnknownProjectIsAnsweredWithThoseThatThereAre) {
   InstallWords words = Pinned();
   words.foreign = {"kuueue"};

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "app/listen.h"
+#include "app/sched_health.h"
 #include "app/sched_serve.h"
 #include "base/strings.h"
 #include "cli/output.h"
@@ -60,13 +62,25 @@ struct WaitOptions {
   }
 };
 
+// Where --listen was given.
+Result<std::unique_ptr<HealthServer>> Listen(Context& context, const std::string& listen,
+                                             const SchedHealth& health) {
+  if (listen.empty()) return std::unique_ptr<HealthServer>();
+  TRY(const ListenAt at, ParseListenAt(listen));
+  if (!context.make_health_server) return Fail(Code::kInternal, "this program cannot listen");
+  TRY(auto server, context.make_health_server(health, context.world.clock, at));
+  context.err << fmt::format("muster: health and metrics at {}:{}\n", at.host, server->port())
+              << std::flush;
+  return server;
+}
+
 }  // namespace
 
 ExitCode SchedServeCluster(const Invocation& invocation) {
   OutputOptions output;
   SchedServeOptions options;
   bool kubernetes = false, quiet = false;
-  std::string lease;
+  std::string lease, listen;
   WaitOptions wait;
   Args args("sched serve", "Schedule the gangs of a cluster, until interrupted");
   args.Flag("--kubernetes", kubernetes, "On Kubernetes (the only one served today)");
@@ -85,6 +99,8 @@ ExitCode SchedServeCluster(const Invocation& invocation) {
   wait.AddTo(args);
   args.Flag("--volcano-jobs", options.volcano_jobs,
             "Make the pods of Volcano Jobs too, on a cluster without Volcano's controllers");
+  args.Option("--listen", listen, "ADDRESS:PORT",
+              "Answer /healthz, /readyz and /metrics there; port 0 takes any free one");
   args.Flag("--once", options.once, "Place what can be placed now, then end");
   args.Flag("-q,--quiet", quiet, "No lines about what is done");
   output.AddTo(args);
@@ -105,6 +121,10 @@ ExitCode SchedServeCluster(const Invocation& invocation) {
   auto pods_ready = wait.Read(options.kueue);
   if (!pods_ready.ok()) return Complain(context, pods_ready.error());
   options.wait_for_pods_ready = *pods_ready;
+  SchedHealth health(context.world.clock.Monotonic());
+  options.health = &health;
+  const auto server = Listen(context, listen, health);
+  if (!server.ok()) return Complain(context, server.error());
   if (context.catch_interrupts) context.catch_interrupts();
   const auto served = ServeSchedule(
       context.world, options, [&] { return context.interrupted && context.interrupted(); },

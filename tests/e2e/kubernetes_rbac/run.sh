@@ -27,6 +27,8 @@ flow = re.search(r"\n( *)args:\n((?:\1 *- .*\n)+)", text)
 print(*[line.split("- ", 1)[1].strip().strip("\"'") for line in flow.group(2).splitlines()])
 P
 )
+# A pod listens at its own address; here the system picks a port of loopback.
+args=("${args[@]/#0.0.0.0:*/127.0.0.1:0}")
 kc get clusterrole muster-scheduler -o json >"$work/cluster.json"
 kc -n muster-system get role muster-scheduler -o json >"$work/own.json"
 account() { # account NAME: a kubeconfig of muster-NAME
@@ -170,6 +172,14 @@ done
 for told in told_volcano told_plugins told_native event_of_plain; do
   if until_true 50 $told; then pass "and_$told"; else fail "and_$told" "$(last_words)"; fi
 done
+# What the Deployment's probes and Prometheus ask.
+listens=$(sed -n 's/.*health and metrics at //p' "$work/serve")
+answers() { [ "$(curl -sf --max-time 5 "http://$listens$1")" = ok ]; }
+for probe in /healthz /readyz; do
+  if grep -Eq "path: \"?$probe\"?\$" "$work"/install/*-deployment-*.yaml && until_true 25 answers $probe; then pass "its_probe_is_answered_$probe"; else fail "its_probe_is_answered_$probe" "$(curl -s --max-time 5 "http://$listens$probe"); $(last_words)"; fi
+done
+measured() { curl -sf --max-time 5 "http://$listens/metrics" | awk '$1 == "muster_sched_pods_bound_total" && $2 >= 12 {found = 1} END {exit !found}'; }
+if until_true 25 measured; then pass its_metrics_count_what_was_bound; else fail its_metrics_count_what_was_bound "$(curl -s --max-time 5 "http://$listens/metrics" | grep -v '^#' | tr '\n' ';')"; fi
 if until_true 50 is_bound torn 0; then pass and_a_gang_that_cannot_be_whole_leaves; else fail and_a_gang_that_cannot_be_whole_leaves "$(bound torn); $(last_words)"; fi
 if grep -q 'forbidden' "$work/serve"; then fail and_nothing_is_forbidden "$(grep forbidden "$work/serve" | head -2)"; else pass and_nothing_is_forbidden; fi
 end_serve

@@ -42,6 +42,10 @@ class Serve {
   // Leads, knows everything, and has nothing under way.
   bool idle() const;
   bool leading() const { return elector_.Leading(); }
+  // Of one that leads: the cluster's objects are known.
+  bool known() const { return mirror_ != nullptr && mirror_->synced(); }
+  // When (monotonic) the server last answered about the Lease.
+  std::optional<Duration> heard_at() const { return elector_.heard_at(); }
   // What cannot be read or held, so that serving is pointless.
   std::optional<Error> fatal() const;
   // Gives the lease back; `done` comes from a Poll.
