@@ -23,6 +23,8 @@ Document RunView(const Context& context, const Run& run, const std::string& site
 // asked.
 Document PlanView(const Context& context, const std::vector<GatePlan>& plan,
                   const std::map<std::string, ActPreview>& previews = {});
+// What does not apply, one line for each reason; `-o json` has every criterion with its title.
+std::string SkippedLines(const Context& context, const std::vector<NotApplicable>& skipped);
 // The verdicts of gates looked at (`check`).
 Document CheckView(const Context& context, const std::vector<GateResult>& results,
                    const Catalogue& catalogue, Duration took);
