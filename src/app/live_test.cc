@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "app/testing/gang_cluster.h"
+#include "kube/testing/forbids.h"
 
 namespace muster {
 namespace {
@@ -117,14 +118,7 @@ TEST(LiveCluster, TellsWhatWouldBecomeOfANodesGangs) {
 
 TEST(LiveCluster, WhoMayNotReadIsTold) {
   GangCluster cluster;
-  cluster.place.api.fault = [](const kube::Exchange& exchange) {
-    Fault fault;
-    if (exchange.path.find("/pods") == std::string::npos) return fault;
-    fault.kind = Fault::Kind::kRefuse, fault.status = 403;
-    fault.body =
-        R"({"kind":"Status","reason":"Forbidden","code":403,"message":"pods is forbidden"})";
-    return fault;
-  };
+  cluster.place.api.fault = kube::testing::Forbids("/pods");
   const auto live = LiveCluster::Load(cluster.place.client, {});
   ASSERT_FALSE(live.ok());
   EXPECT_EQ(live.error().code, Code::kPermission);

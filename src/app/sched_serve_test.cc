@@ -6,12 +6,12 @@
 
 #include "app/testing/gang_cluster.h"
 #include "kube/object.h"
+#include "kube/testing/forbids.h"
 #include "world/testing/scripted_http.h"
 
 namespace muster {
 namespace {
 
-using kube::testing::Fault;
 using testing::GangCluster;
 using ::testing::HasSubstr;
 
@@ -77,14 +77,7 @@ TEST(SchedServe, OncePlacesWhatIsThereAndGivesTheLeaseBack) {
 
 TEST(SchedServe, WhatItCannotGoOnWithEndsItAndTheLeaseIsGivenBack) {
   Machine machine;
-  machine.place().api.fault = [](const kube::Exchange& exchange) {
-    Fault fault;
-    if (exchange.path.find("/pods") == std::string::npos) return fault;
-    fault.kind = Fault::Kind::kRefuse, fault.status = 403;
-    fault.body =
-        R"({"kind":"Status","reason":"Forbidden","code":403,"message":"pods is forbidden"})";
-    return fault;
-  };
+  machine.place().api.fault = kube::testing::Forbids("/pods");
   const auto served = machine.Once();
   ASSERT_FALSE(served.ok());
   EXPECT_EQ(served.error().code, Code::kPermission);

@@ -139,22 +139,17 @@ void ReadSmiQuery(const Section& s, FactStore& facts) {
     AddDamage(s, facts, fmt::format("nvidia-smi says {} GPUs and lists {}", attached, index + 1));
 }
 
+bool QueryLine(std::string_view l) {
+  return Indented(l) || l.starts_with("GPU ") || l.starts_with("Timestamp") ||
+         l.starts_with("Driver Version") || l.starts_with("CUDA Version") ||
+         l.starts_with("Attached GPUs");
+}
+
 constexpr std::array kSmi = {
     SectionKind{"nvidia-smi -q", "nvsmi log",
-                [](std::string_view l) { return l.starts_with("=="); },
-                [](std::string_view l) {
-                  return Indented(l) || l.starts_with("GPU ") || l.starts_with("Timestamp") ||
-                         l.starts_with("Driver Version") || l.starts_with("CUDA Version") ||
-                         l.starts_with("Attached GPUs");
-                },
-                ReadSmiQuery},
+                [](std::string_view l) { return l.starts_with("=="); }, QueryLine, ReadSmiQuery},
     SectionKind{"nvidia-smi -q", "attached gpus",
-                [](std::string_view l) { return l.starts_with("Attached GPUs"); },
-                [](std::string_view l) {
-                  return Indented(l) || l.starts_with("GPU ") || l.starts_with("Timestamp") ||
-                         l.starts_with("Driver Version") || l.starts_with("CUDA Version") ||
-                         l.starts_with("Attached GPUs");
-                },
+                [](std::string_view l) { return l.starts_with("Attached GPUs"); }, QueryLine,
                 ReadSmiQuery},
     SectionKind{"nvidia-smi -q", "remapped rows", SmiBlock, Indented, ReadSmiQuery},
     SectionKind{"nvidia-smi -q", "remapping failure occurred ", SmiBlock, Indented, ReadSmiQuery},
