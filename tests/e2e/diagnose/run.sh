@@ -110,7 +110,7 @@ job kill kill
 expect "torchrun: a killed rank" 3 framework.worker_killed "$muster" diagnose kill.0.log kill.1.log
 job mismatch mismatch
 expect "torchrun: a collective that differs" 3 nccl.collective_mismatch "$muster" diagnose mismatch.0.log mismatch.1.log
-job dns dns 40
+job dns dns 90
 expect "torchrun: a name that does not resolve" 3 rendezvous.dns "$muster" diagnose dns.0.log dns.1.log
 job good good
 if grep -q 'abort' good.*.log; then echo "SKIP diagnose torchrun: a clean run: torch with stub libraries aborted at its end"; else
