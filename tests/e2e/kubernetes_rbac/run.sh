@@ -156,7 +156,7 @@ named=0
 expect_named() { # expect_named RULE...
   local rule
   for rule in "$@"; do
-    if until_true 50 names_rule "$rule"; then named=$((named + 1)); else fail "missing_right_is_named $rule" "$(last_words)"; fi
+    if until_true 200 names_rule "$rule"; then named=$((named + 1)); else fail "missing_right_is_named $rule" "$(last_words)"; fi
   done
 }
 stops() { # stops NAME COMMAND...: what must hold while the right is missing
