@@ -95,6 +95,13 @@ Result<Command> OfKubectl(const Words& argv) {
   return Fail(Code::kInvalid, fmt::format("kubectl {} has no preview", Printable(*verb)));
 }
 
+// How a chart is installed, not what.
+const std::set<std::string_view>& HelmManner() {
+  static const std::set<std::string_view> kFlags = {"--wait", "--wait-for-jobs", "--atomic",
+                                                    "--cleanup-on-fail", "--rollback-on-failure"};
+  return kFlags;
+}
+
 Result<Command> OfHelm(const Words& argv) {
   const auto verb = Verb(argv);
   if (verb == argv.end()) return Fail(Code::kInvalid, "its command names no verb of helm");
@@ -107,9 +114,10 @@ Result<Command> OfHelm(const Words& argv) {
   if (*verb != "upgrade" && *verb != "install")
     return Fail(Code::kInvalid, fmt::format("helm {} has no preview", Printable(*verb)));
   // The plugin helm-diff; a release that is not there yet is all new.
+  std::set<std::string_view> leave_out = {"--install", "-i", "--timeout", "--create-namespace"};
+  leave_out.insert(HelmManner().begin(), HelmManner().end());
   return Instead(argv, verb, {"diff", "upgrade"}, {"--allow-unreleased", "--detailed-exitcode"},
-                 {"--install", "-i", "--wait", "--wait-for-jobs", "--atomic", "--timeout",
-                  "--create-namespace", "--cleanup-on-fail", "--rollback-on-failure"});
+                 leave_out);
 }
 
 // helm's plugin is not on every machine, helm's own dry run is.
@@ -117,9 +125,32 @@ bool LacksHelmDiff(const CommandResult& ran) {
   return ran.exit_code != 0 && Contains(ran.err, "unknown command \"diff\"");
 }
 
+// The program and, wherever in the act's words it was said, which cluster it is.
+Words OfCluster(const Words& argv) {
+  Words words = {argv.front()};
+  for (size_t i = 1; i < argv.size(); ++i) {
+    const std::string_view name = FlagName(argv[i]);
+    if (!StartsWith(name, "--kube")) continue;
+    words.push_back(argv[i]);
+    const bool alone = name.size() == argv[i].size() && name != "--kube-insecure-skip-tls-verify";
+    if (alone && i + 1 < argv.size()) words.push_back(argv[++i]);
+  }
+  return words;
+}
+
+Result<HelmChange> WithoutPlugin(const Words& argv, Processes& processes) {
+  const bool own = std::any_of(argv.begin(), argv.end(), [](const std::string& word) {
+    return FlagName(word) == "--output" || StartsWith(word, "-o");
+  });
+  if (own)
+    return Fail(Code::kInvalid, "a command with --output of its own is not asked as a dry run");
+  const auto verb = Verb(argv);
+  return AskHelm(Instead(argv, verb, {*verb}, {"--dry-run=server", "--output=json"}, HelmManner()),
+                 OfCluster(argv), processes);
+}
+
 void AskWithoutPlugin(const Act& act, Processes& processes, ActPreview& preview) {
-  const auto verb = static_cast<size_t>(Verb(act.argv) - act.argv.begin());
-  const auto change = AskHelm({act.argv, verb}, processes, kAtMost);
+  const auto change = WithoutPlugin(act.argv, processes);
   preview.known = change.ok();
   preview.changes = change.ok() && change->changes;
   preview.text = change.ok() ? Shorten(change->text, kKeptText)

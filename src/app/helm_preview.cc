@@ -1,7 +1,6 @@
 #include "app/helm_preview.h"
 
 #include <algorithm>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -11,41 +10,9 @@
 
 namespace muster {
 
-namespace {
-
 using Words = std::vector<std::string>;
 
-std::string_view FlagName(std::string_view word) { return word.substr(0, word.find('=')); }
-
-// How the act is done, not what: a dry run waits for nothing.
-bool IsManner(std::string_view flag) {
-  static const std::set<std::string_view> kManner = {"--wait", "--wait-for-jobs", "--atomic",
-                                                     "--cleanup-on-fail", "--rollback-on-failure"};
-  return kManner.contains(flag);
-}
-
-Command DryRun(const HelmAct& act) {
-  Command command;
-  const auto at = act.argv.begin() + static_cast<ptrdiff_t>(act.verb);
-  command.argv.assign(act.argv.begin(), at + 1);
-  command.argv.insert(command.argv.end(), {"--dry-run=server", "--output=json"});
-  std::copy_if(at + 1, act.argv.end(), std::back_inserter(command.argv),
-               [](const std::string& word) { return !IsManner(FlagName(word)); });
-  return command;
-}
-
-// Which cluster it is, wherever in the act's words it was said.
-Words ClusterFlags(const Words& argv) {
-  Words flags;
-  for (size_t i = 1; i < argv.size(); ++i) {
-    const std::string_view name = FlagName(argv[i]);
-    if (!StartsWith(name, "--kube")) continue;
-    flags.push_back(argv[i]);
-    const bool alone = name.size() == argv[i].size() && name != "--kube-insecure-skip-tls-verify";
-    if (alone && i + 1 < argv.size()) flags.push_back(argv[++i]);
-  }
-  return flags;
-}
+namespace {
 
 Result<std::string> Said(Processes& processes, const Command& command) {
   TRY(const CommandResult ran, processes.Run(command));
@@ -55,12 +22,10 @@ Result<std::string> Said(Processes& processes, const Command& command) {
 }
 
 // "" where there is no such release yet.
-Result<std::string> ManifestNow(const HelmAct& act, const std::string& name, const std::string& ns,
+Result<std::string> ManifestNow(const Words& helm, const std::string& name, const std::string& ns,
                                 Processes& processes, Duration at_most) {
   Command command;
-  command.argv = {act.argv.front()};
-  const Words cluster = ClusterFlags(act.argv);
-  command.argv.insert(command.argv.end(), cluster.begin(), cluster.end());
+  command.argv = helm;
   command.argv.insert(command.argv.end(), {"get", "manifest", name, "--namespace", ns});
   command.timeout = at_most;
   auto said = Said(processes, command);
@@ -98,21 +63,14 @@ std::string WithoutSecrets(std::string_view manifest) {
   return out;
 }
 
-Result<HelmChange> AskHelm(const HelmAct& act, Processes& processes, Duration at_most) {
-  const bool own = std::any_of(act.argv.begin(), act.argv.end(), [](const std::string& word) {
-    return FlagName(word) == "--output" || StartsWith(word, "-o");
-  });
-  if (own)
-    return Fail(Code::kInvalid, "a command with --output of its own is not asked as a dry run");
-  Command dry_run = DryRun(act);
-  dry_run.timeout = at_most;
+Result<HelmChange> AskHelm(const Command& dry_run, const Words& helm, Processes& processes) {
   TRY(const std::string said, Said(processes, dry_run));
   const auto release = kube::Json::parse(said, nullptr, false);
   const std::string name = kube::TextAt(release, "name"), ns = kube::TextAt(release, "namespace");
   const std::string then = kube::TextAt(release, "manifest");
   if (name.empty() || ns.empty() || !kube::At(release, "manifest").is_string())
     return Fail(Code::kParse, "its dry run gives no release in JSON: Helm 3.13 or newer does");
-  TRY(const std::string now, ManifestNow(act, name, ns, processes, at_most));
+  TRY(const std::string now, ManifestNow(helm, name, ns, processes, dry_run.timeout));
 
   HelmChange change;
   change.changes = Trim(now) != Trim(then);

@@ -12,19 +12,16 @@
 
 namespace muster {
 
-// `verb` is the place of "install" or "upgrade" in `argv`.
-struct HelmAct {
-  std::vector<std::string> argv;
-  size_t verb = 0;
-};
-
 struct HelmChange {
   bool changes = false;
   std::string text;  // the difference, with no value of a Secret in it
 };
 
-// Runs helm twice; nothing is changed by that. Fails with helm's own words where it cannot say.
-Result<HelmChange> AskHelm(const HelmAct& act, Processes& processes, Duration at_most);
+// Runs `dry_run`, which prints a release as JSON, and then `helm` (the program and the flags that
+// name its cluster) for the manifest of that release; nothing is changed by that. Fails with helm's
+// own words where it cannot say.
+Result<HelmChange> AskHelm(const Command& dry_run, const std::vector<std::string>& helm,
+                           Processes& processes);
 
 // A manifest whose Secrets keep their names and lose their values.
 std::string WithoutSecrets(std::string_view manifest);

@@ -19,6 +19,7 @@
 #include "backend/lab/lab_jobs.h"
 #include "catalogue/expectation.h"
 #include "kube/connection.h"
+#include "model/fabric_host.h"
 
 namespace muster {
 
@@ -79,10 +80,9 @@ Status OpenCluster(SiteContext& context) {
       std::make_unique<host::HostSite>(site, folder, context.world),
       site.NodesHaveAWay() && !site.NodesByPods(), connection);
   if (site.NodesByPods()) {
-    const bool named = !site.fabric_host.empty() || site.cluster.nodes.empty();
     hosts->UseProbePods(
         {.site = *target.probe_pods, .site_name = site.name, .state_folder = context.paths.state},
-        named ? site.fabric_host : site.cluster.nodes.front().name);
+        std::string(FabricHost(site)));
   }
   TRY(context.actuator,
       MakeSiteActuator(site, hosts->by_logins(), context.world, folder, context.paths.state));

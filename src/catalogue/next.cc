@@ -6,6 +6,7 @@
 
 #include "base/strings.h"
 #include "catalogue/expectation.h"
+#include "model/fabric_host.h"
 
 namespace muster {
 
@@ -16,7 +17,7 @@ std::string AtHost(const Site* site, std::string_view host) {
   if (site == nullptr) return fmt::format("ssh {}", host);
   if (site->kind == SiteKind::kLab) return fmt::format("muster lab exec {} --", host);
   std::string name(host);
-  if (name == "fabric") name = site->fabric_host;
+  if (name == "fabric") name = FabricHost(*site);
   if (name.empty() && !site->cluster.nodes.empty()) name = site->cluster.nodes.front().name;
   const Node* node = site->cluster.FindNode(name);
   const std::string address = node != nullptr && !node->address.empty() ? node->address : name;
@@ -83,9 +84,7 @@ std::vector<Suspect> FindSuspects(std::span<const Verdict> verdicts, const Catal
                            [&](const Criterion& criterion, const Subject& subject) {
                              return RenderNext(criterion.next, &subject, &site);
                            },
-                           site.fabric_host.empty() && !site.cluster.nodes.empty()
-                               ? std::string_view(site.cluster.nodes.front().name)
-                               : std::string_view(site.fabric_host)};
+                           FabricHost(site)};
   return FindSuspects(verdicts, rules);
 }
 

@@ -5,6 +5,7 @@
 #include "backend/host/monitor_http.h"
 #include "backend/host/rooted_files.h"
 #include "base/strings.h"
+#include "model/fabric_host.h"
 
 namespace muster::host {
 
@@ -58,7 +59,7 @@ HostSite::HostSite(const Site& site, std::string site_folder, World local, HostS
     names_.push_back(node.name);
     add(node);
   }
-  fabric_ = site.fabric_host.empty() && !names_.empty() ? names_.front() : site.fabric_host;
+  fabric_ = FabricHost(site);
   // Fabric tools may run where no GPU is: on the host of the subnet manager.
   if (!fabric_.empty() && !hosts_.contains(fabric_)) {
     Node node;

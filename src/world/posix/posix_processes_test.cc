@@ -79,8 +79,8 @@ bool Gone(int pid) {
 
 // KILL takes effect in the kernel's own time; a process that never goes ends the test by its
 // suite's time limit.
-void AwaitGone(int pid) {
-  while (!Gone(pid)) ::usleep(1000);
+void AwaitGone(Clock& clock, int pid) {
+  while (!Gone(pid)) clock.SleepFor(std::chrono::milliseconds(1));
 }
 
 TEST_F(PosixTest, TimeoutEndsTheWholeGroup) {
@@ -88,7 +88,7 @@ TEST_F(PosixTest, TimeoutEndsTheWholeGroup) {
   command.timeout = std::chrono::milliseconds(200);
   const CommandResult result = Run(command);
   EXPECT_TRUE(result.timed_out);
-  AwaitGone(static_cast<int>(*ParseInt(Trim(result.out))));
+  AwaitGone(w_.clock, static_cast<int>(*ParseInt(Trim(result.out))));
 }
 
 TEST_F(PosixTest, TimeoutEndsAProgramThatIgnoresTerm) {
@@ -164,8 +164,8 @@ TEST_F(PosixTest, DroppedChildTakesItsGroupWithIt) {
   std::string log;
   while (!EndsWith(log, "\n")) log = w_.files.Read(Path("log")).value_or("");
   child->reset();
-  AwaitGone(pid);
-  AwaitGone(static_cast<int>(*ParseInt(Trim(log))));
+  AwaitGone(w_.clock, pid);
+  AwaitGone(w_.clock, static_cast<int>(*ParseInt(Trim(log))));
 }
 
 TEST_F(PosixTest, ChildThatCannotStartIsAnError) {
@@ -189,7 +189,7 @@ TEST_F(PosixTest, ChildrenDieWithUs) {
   EXPECT_FALSE(Gone(pid));
   ::kill(parent, SIGKILL);
   ::waitpid(parent, nullptr, 0);
-  AwaitGone(pid);
+  AwaitGone(w_.clock, pid);
   ::close(pipe[0]);
   ::close(pipe[1]);
 }

@@ -162,9 +162,9 @@ class QuotaCore {
   // quota_time.cc: what runs out.
   void WakeAt(One& one, TimePoint wall);
   bool TimeIsUp(One& one, std::vector<Act>& acts);
-  bool PodsAreLate(One& one, std::vector<Act>& acts);
+  void PodsAreLate(One& one, std::vector<Act>& acts);
   bool BacksOff(One& one, std::vector<Act>& acts);
-  bool SaysReadiness(const One& job, One& workload, std::vector<Act>& acts);
+  void SayReadiness(const One& job, One& workload, std::vector<Act>& acts);
   void CountSeats(const std::vector<sched::Decision>& decisions);
   void FixCounts(One& one);
   void LookAtOwner(One& job, One& workload, std::vector<Act>& acts);

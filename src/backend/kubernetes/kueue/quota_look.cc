@@ -89,7 +89,7 @@ void QuotaCore::LookAtOwner(One& job, One& workload, std::vector<Act>& acts) {
     job.busy = true;
     acts.push_back(Hold{job.ask.meta.uid, reducible ? std::optional(set.count) : none});
   } else if (!job.busy) {
-    SaysReadiness(job, workload, acts);
+    SayReadiness(job, workload, acts);
   }
 }
 

@@ -27,10 +27,15 @@ PodsReady ReadinessOf(const Ask& workload, bool pods_are_ready) {
 
 void QuotaCore::WakeAt(One& one, TimePoint wall) {
   const std::string& uid = one.ask.meta.uid;
-  wake_.erase({one.wake_at, uid});
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(wall - wall_).count();
-  one.wake_at = now_ + std::max<int64_t>(1, left);
-  wake_.insert({one.wake_at, uid});
+  const int64_t at = now_ + std::max<int64_t>(1, left);
+  // What comes sooner is looked at first, and this again then.
+  if (const auto before = wake_.find({one.wake_at, uid}); before != wake_.end()) {
+    if (one.wake_at <= at) return;
+    wake_.erase(before);
+  }
+  one.wake_at = at;
+  wake_.insert({at, uid});
 }
 
 // maximumExecutionTimeSeconds: what it was admitted for before counts.
@@ -49,34 +54,27 @@ bool QuotaCore::TimeIsUp(One& one, std::vector<Act>& acts) {
   return true;
 }
 
-bool QuotaCore::PodsAreLate(One& one, std::vector<Act>& acts) {
+void QuotaCore::PodsAreLate(One& one, std::vector<Act>& acts) {
   const Ask& ask = one.ask;
-  if (!wait_ || ask.kind != AskKind::kWorkload || !ask.admitted || !ask.admitted_at) return false;
+  if (!wait_ || ask.kind != AskKind::kWorkload || !ask.admitted || !ask.admitted_at) return;
   TimePoint end = *ask.admitted_at + wait_->timeout;
   if (ask.pods_ready) {
     const bool recovers = ask.pods_ready->reason == "WaitForRecovery";
-    if (ask.pods_ready->is || (recovers && !wait_->recovery_timeout)) return false;
+    if (ask.pods_ready->is || (recovers && !wait_->recovery_timeout)) return;
     if (recovers) end = ask.pods_ready->since + *wait_->recovery_timeout;
   }
-  if (end > wall_) {
-    const bool sooner =
-        wake_.count({one.wake_at, ask.meta.uid}) != 0 &&
-        now_ + std::chrono::ceil<std::chrono::milliseconds>(end - wall_).count() > one.wake_at;
-    if (!sooner) WakeAt(one, end);
-    return false;
-  }
+  if (end > wall_) return WakeAt(one, end);
   const int nth = ask.requeue.count + 1;
   one.busy = true;
   if (wait_->backoff_limit && nth > *wait_->backoff_limit) {
     acts.push_back(SayDeactivation{ask.meta.uid, "RequeuingLimitExceeded",
                                    "exceeding the maximum number of re-queuing retries"});
-    return true;
+    return;
   }
   Leave(one, false);
   acts.push_back(Evict{ask.meta.uid, "PodsReadyTimeout",
                        fmt::format("Exceeded the PodsReady timeout {}", ask.meta.Key()),
                        Requeue{nth, wall_ + BackoffOf(*wait_, nth)}});
-  return true;
 }
 
 // Whoever wrote that it does: it holds no place in the queue meanwhile.
@@ -94,18 +92,17 @@ bool QuotaCore::BacksOff(One& one, std::vector<Act>& acts) {
   return true;
 }
 
-bool QuotaCore::SaysReadiness(const One& job, One& workload, std::vector<Act>& acts) {
+void QuotaCore::SayReadiness(const One& job, One& workload, std::vector<Act>& acts) {
   const Ask& ask = workload.ask;
   if (!wait_ || workload.busy || !ask.active || ask.finished ||
       VersionOf(ask) < workload.ignore_below)
-    return false;
+    return;
   PodsReady ready = ReadinessOf(ask, job.ask.runs && job.ask.pods_are_ready);
-  if (!ask.pods_ready && !ask.admitted) return false;
+  if (!ask.pods_ready && !ask.admitted) return;
   if (ask.pods_ready && ask.pods_ready->is == ready.is && ask.pods_ready->reason == ready.reason)
-    return false;
+    return;
   workload.busy = true;
   acts.push_back(SayPodsReady{ask.meta.uid, std::move(ready)});
-  return true;
 }
 
 // ---- fewer pods than asked for (minCount)
