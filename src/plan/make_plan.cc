@@ -230,13 +230,15 @@ class Planner {
     if (request_.at_once > 0) plan_.at_once = request_.at_once;
     plan_.most_out_of_service = percent(blast.out_of_service_percent);
     if (!book_.Isolates()) return {};
-    if (static_cast<int>(plan_.out_of_service.size()) + 1 > plan_.most_out_of_service)
-      return Fail(Code::kRefused,
-                  fmt::format("{} of {} nodes are out of service already ({}); {} allows {} in all",
-                              plan_.out_of_service.size(), plan_.fleet,
-                              Shorten(Join(plan_.out_of_service, ", "), 200), book_.id,
-                              plan_.most_out_of_service));
-    return {};
+    if (static_cast<int>(plan_.out_of_service.size()) + 1 <= plan_.most_out_of_service) return {};
+    auto full =
+        Fail(Code::kRefused,
+             fmt::format("{} of {} nodes are out of service already ({}); {} allows {} in all",
+                         plan_.out_of_service.size(), plan_.fleet,
+                         Shorten(Join(plan_.out_of_service, ", "), 200), book_.id,
+                         plan_.most_out_of_service));
+    full.value().retryable = true;  // until a node is back
+    return full;
   }
 
   // Waves by the runbook's list; the last entry is repeated until all are placed.

@@ -60,6 +60,7 @@ std::string HandledBy(Files& files, const SitePaths& site, const Subject& on, Ti
 
 // An answer, not a trouble of the moment: asking again would give the same.
 bool Final(const Error& error) {
+  if (error.retryable) return false;
   return error.code == Code::kInvalid || error.code == Code::kRefused ||
          error.code == Code::kNotFound || error.code == Code::kCorrupt;
 }

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "app/lab_cases.h"
 #include "app/rma_ticket.h"
 #include "app/testing/lab_site.h"
 #include "base/strings.h"
@@ -204,6 +205,27 @@ TEST(AlertDesk, AnotherGpuInThatPlaceIsLeftAlone) {
   ASSERT_TRUE(WorkAll(**desk).has_value());
   EXPECT_EQ(Only(**desk).end, "refused");
   EXPECT_THAT(Only(**desk).why, HasSubstr("GPU-00000000-dead"));
+}
+
+TEST(AlertDesk, WhileOthersAreOutOfServiceItWaitsAndIsNotDropped) {
+  DeskLab lab(true);
+  lab.Inject("xid_119", "node000/gpu1");
+  lab.Inject("unreachable", "node001");
+  auto desk = lab.Desk();
+  ASSERT_TRUE((*desk)->Hear(lab.Body()).ok());
+  const Status full = WorkAll(**desk);
+  ASSERT_FALSE(full.has_value());
+  EXPECT_THAT(full.error().ToString(),
+              HasSubstr("1 of 2 nodes are out of service already (node001)"));
+  EXPECT_EQ(Only(**desk).stage, Stage::kHeard);
+  EXPECT_EQ(lab.Intents("reset"), 0u);
+
+  World world = lab.world();
+  ASSERT_TRUE(LabHeal(world, kTestSite, "unreachable", "node001").ok());
+  const Status worked = WorkAll(**desk);
+  ASSERT_TRUE(worked.has_value()) << worked.error().ToString();
+  EXPECT_EQ(Only(**desk).end, "done") << Only(**desk).why;
+  EXPECT_EQ(lab.Intents("reset"), 1u);
 }
 
 TEST(AlertDesk, AStormOfOneMatterIsOneEpisode) {
