@@ -6,13 +6,13 @@
 
 #include <fmt/format.h>
 
-#include "backend/lab/free_port.h"
 #include "backend/lab/kubernetes/control_plane.h"
 #include "backend/lab/kubernetes/kubelets_main.h"
 #include "base/strings.h"
 #include "kube/connection.h"
 #include "kube/core.h"
 #include "kube/stream_reader.h"
+#include "world/posix/free_port.h"
 
 namespace muster {
 
@@ -96,9 +96,9 @@ Status MakeFolder(World& world, lab::ControlPlaneSpec& spec) {
     }
   }
   if (spec.port == 0 || spec.etcd_port == 0) {
-    TRY(spec.port, lab::FreeLoopbackPort());
+    TRY(spec.port, FreeLoopbackPort());
     do {
-      TRY(spec.etcd_port, lab::FreeLoopbackPort());
+      TRY(spec.etcd_port, FreeLoopbackPort());
     } while (spec.etcd_port == spec.port);
     TRY_VOID(
         world.files.WriteAtomic(s + "/ports", fmt::format("{} {}\n", spec.port, spec.etcd_port)));

@@ -16,6 +16,24 @@ bool EndsWord(char c) {
          c == '\'' || c == '}' || c == '>' || c == '`' || c == '\r';
 }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+bool IsQuote(char c) { return c == '"' || c == '\'' || c == '`'; }
+
+// Where the word that begins at `at` ends: a quoted one at its closing quote, which is not of it.
+struct Span {
+  size_t begin = 0, end = 0, after = 0;
+};
+Span WordAt(std::string_view line, size_t at) {
+  if (at < line.size() && IsQuote(line[at])) {
+    const size_t close = line.find(line[at], at + 1);
+    if (close != std::string_view::npos) return {at + 1, close, close + 1};
+    ++at;  // the text ends before the quote does
+  }
+  size_t end = at;
+  while (end < line.size() && !EndsWord(line[end])) ++end;
+  // A colon or full stop that ends the sentence is no part of the word.
+  while (end > at && (line[end - 1] == '.' || line[end - 1] == ':')) --end;
+  return {at, end, end};
+}
 }  // namespace
 
 void FoldInto(std::string_view line, std::string& out) {
@@ -108,18 +126,17 @@ bool Pattern::MatchFrom(std::string_view line, std::string_view folded, size_t a
         captured.emplace_back(part.text, Trim(line.substr(at)));
         return true;
       case Part::Kind::kWord: {
-        size_t end = at;
+        Span word;
         if (next != nullptr && next->kind == Part::Kind::kLiteral) {
-          end = folded.find(next->text, at);
+          const size_t end = folded.find(next->text, at);
           if (end == std::string_view::npos) return false;
+          word = {at, end, end};
         } else {
-          while (end < line.size() && !EndsWord(line[end])) ++end;
-          // A colon or full stop that ends the sentence is no part of the word.
-          while (end > at && (line[end - 1] == '.' || line[end - 1] == ':')) --end;
+          word = WordAt(line, at);
         }
-        if (end == at || end - at > kLongestWord) return false;
-        captured.emplace_back(part.text, Trim(line.substr(at, end - at)));
-        at = end;
+        if (word.end == word.begin || word.end - word.begin > kLongestWord) return false;
+        captured.emplace_back(part.text, Trim(line.substr(word.begin, word.end - word.begin)));
+        at = word.after;
         break;
       }
     }

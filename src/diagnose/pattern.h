@@ -1,7 +1,7 @@
 // The language in which the catalogue writes what a line says: literal text without regard to case,
-// `{name}` for a word to keep, `{name:int}` for digits, `{name*}` for the rest of the line, `%` for
-// any text. No backtracking over captures, so a match is O(length of the line x occurrences of the
-// first literal).
+// `{name}` for a word to keep (a quoted one without its quotes), `{name:int}` for digits, `{name*}`
+// for the rest of the line, `%` for any text. No backtracking over captures, so a match is
+// O(length of the line x occurrences of the first literal).
 #pragma once
 
 #include <string>

@@ -41,6 +41,9 @@ TEST(PatternText, CapturesWordsDigitsAndTheRest) {
             (Attributes{{"name", "a.b"}}));
   EXPECT_EQ(Captured("after {n:int} seconds", "after many seconds, after 7 seconds"),
             (Attributes{{"n", "7"}}));
+  EXPECT_EQ(Captured("denied: {path}", "denied: '/a b/c' by x"), (Attributes{{"path", "/a b/c"}}));
+  EXPECT_EQ(Captured("denied: {path}", "denied: \"/a"), (Attributes{{"path", "/a"}}));
+  EXPECT_EQ(Captured("denied: {path}", "denied: ''"), (Attributes{{"no", "match"}}));
   EXPECT_EQ(Captured("abcd", "abc"), (Attributes{{"no", "match"}}));
 }
 

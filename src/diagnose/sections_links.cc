@@ -68,6 +68,12 @@ void ReadLinks(const Section& s, FactStore& facts) {
   // Which width or speed is right is told by what most links have; two of them tell nothing.
   if (votes.size() > 1 && most_votes < 3)
     AddDamage(s, facts, "iblinkinfo: links differ, and there are too few to tell which is right");
+  // Two lanes are right for a port that was split; alone the line does not tell.
+  else if (most_votes > 0 && most_votes < 3 && most.first < 4)
+    AddDamage(s, facts,
+              fmt::format("iblinkinfo: {} of the usual 4 lanes, and no other link to "
+                          "tell whether the port is a split one",
+                          most.first));
   const size_t drawn = Occurrences(s.text, "==(");
   if (drawn != links.lines.size() + links.rejected.size() ||
       s.LinesThatBegin("CA: ") > Occurrences(s.text, "==("))

@@ -22,9 +22,18 @@ until_true() { # until_true LOOKS COMMAND...: looks each 0.2 s
   for _ in $(seq "$looks"); do "$@" && return 0; sleep 0.2; done
   return 1
 }
-free_ports() { # free_ports COUNT: of the loopback
-  python3 -c 'import socket, sys
-held = [socket.create_server(("127.0.0.1", 0)) for _ in range(int(sys.argv[1]))]
+# free_ports COUNT: of the loopback, below those that the kernel gives to connections: a client that asks again and again for a server
+# that is not up yet could be given the very port that it asks for.
+free_ports() {
+  python3 -c 'import os, socket, sys
+held = []
+for n in range(12000):
+    try:
+        held.append(socket.create_server(("127.0.0.1", 20000 + (os.getpid() * 37 + n) % 12000)))
+    except OSError:
+        continue
+    if len(held) == int(sys.argv[1]):
+        break
 print(*[s.getsockname()[1] for s in held])' "$1"
 }
 

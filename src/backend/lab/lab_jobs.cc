@@ -6,12 +6,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "backend/lab/free_port.h"
 #include "backend/lab/gang_label.h"
 #include "backend/lab/nccl/sweep_args.h"
 #include "backend/lab/nccl/tools.h"
 #include "backend/lab/state/truth.h"
 #include "base/strings.h"
+#include "world/posix/free_port.h"
 
 namespace muster::lab {
 

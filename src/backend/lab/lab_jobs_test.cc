@@ -9,9 +9,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "backend/lab/free_port.h"
 #include "backend/lab/gang_label.h"
 #include "base/strings.h"
+#include "world/posix/free_port.h"
 #include "world/posix/posix_world.h"
 #include "world/testing/fake_clock.h"
 #include "world/testing/memory_files.h"

@@ -19,6 +19,7 @@
 #include "probes/nccl_log/probes.h"
 #include "probes/nccl_tests/collective_run.h"
 #include "probes/nccl_tests/probes.h"
+#include "world/posix/free_port.h"
 #include "world/posix/posix_world.h"
 #include "world/testing/captures.h"
 
@@ -208,11 +209,6 @@ TEST(MeetingPoint, GivesUpWhereNobodyListens) {
   EXPECT_EQ(client.error().code, Code::kTimeout);
 }
 
-int FreePort() {
-  auto server = MeetingServer::Start("127.0.0.1", 0);
-  return (*server)->port();
-}
-
 // Real processes: the children of this test, each with a rank's environment and its own file for
 // stdout.
 class RealRanks : public ::testing::Test {
@@ -235,7 +231,7 @@ class RealRanks : public ::testing::Test {
     PosixWorld world;
     EXPECT_TRUE(SaveLab(world.ports().files, state).ok());
     const auto nodes = Names(state);
-    const int port = FreePort();
+    const int port = FreeLoopbackPort().value();
     std::vector<pid_t> children;
     std::fflush(nullptr);
     for (int rank : which) {

@@ -1,9 +1,6 @@
 // Real processes: a gang of ranks trains over loopback, writes a checkpoint, and a server answers
 // from it.
-#include <arpa/inet.h>
 #include <cstdlib>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -16,6 +13,7 @@
 #include "backend/lab/work/trainer/checkpoint.h"
 #include "backend/lab/work/trainer/options.h"
 #include "base/strings.h"
+#include "world/posix/free_port.h"
 #include "world/posix/posix_world.h"
 
 namespace muster::lab {
@@ -24,18 +22,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Json = nlohmann::json;
-
-int FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address));
-  socklen_t size = sizeof(address);
-  getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
-  close(fd);
-  return ntohs(address.sin_port);
-}
 
 struct Ended {
   int exit_code = -1;
@@ -73,7 +59,7 @@ class Gang : public ::testing::Test {
   std::vector<Ended> Train(const std::vector<std::string>& args,
                            const std::vector<int>& left_out = {}) {
     constexpr int kWorld = 4;
-    const int port = FreePort();
+    const int port = FreeLoopbackPort().value();
     std::vector<std::unique_ptr<Child>> children(kWorld);
     for (int r = 0; r < kWorld; ++r) {
       if (std::find(left_out.begin(), left_out.end(), r) != left_out.end()) continue;
@@ -168,6 +154,7 @@ TEST_F(Gang, ARankThatNeverComesIsNamedByTheOthersInBoundedTime) {
 TEST_F(Gang, AFullDiskOnOneNodeMakesNoCheckpoint) {
   Inject("checkpoint_disk_full", NodeSubject("node001"));
   const auto ranks = Train({"--steps", "3", "--batch", "64", "--checkpoint", Ck("ck")});
+  for (const Ended& rank : ranks) ASSERT_EQ(rank.Events("checkpoint").size(), 1u) << rank.output;
   for (const Ended& rank : ranks) EXPECT_EQ(rank.exit_code, 1);
   EXPECT_EQ(ranks[2].Events("checkpoint").at(0)["written"], false);
   EXPECT_EQ(ranks[0].Events("checkpoint").at(0)["written"], true);

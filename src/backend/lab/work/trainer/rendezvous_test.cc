@@ -1,14 +1,11 @@
 #include "backend/lab/work/trainer/rendezvous.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <thread>
-#include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "world/posix/free_port.h"
 #include "world/posix/posix_clock.h"
 
 namespace muster::lab {
@@ -17,25 +14,12 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// A port that was free a moment ago.
-int FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address));
-  socklen_t size = sizeof(address);
-  getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
-  close(fd);
-  return ntohs(address.sin_port);
-}
-
 using Met = Result<std::vector<std::string>>;
 
 // All of `ranks` come, each on a thread of its own.
 std::vector<Met> Gather(const std::vector<int>& ranks, int world, Duration timeout) {
   PosixClock clock;
-  const int port = FreePort();
+  const int port = FreeLoopbackPort().value();
   std::vector<Met> met(ranks.size());
   {
     std::vector<std::jthread> threads;
