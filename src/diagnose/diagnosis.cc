@@ -60,6 +60,27 @@ Candidate MakeCandidate(const Cause& cause, const FactStore& facts, const std::s
   return c;
 }
 
+using BySubject = std::map<std::string, std::vector<Witness>>;
+
+size_t Unnamed(std::string_view on) {
+  return static_cast<size_t>(std::count(on.begin(), on.end(), '?'));
+}
+
+// A line that two signs of one cause read is one witness: of the subject that it names best.
+void OneSubjectForALine(BySubject& by_subject) {
+  std::map<Place, size_t> fewest;
+  for (const auto& [on, witnesses] : by_subject)
+    for (const Witness& w : witnesses) {
+      const auto [it, made] = fewest.emplace(w.fact->at, Unnamed(on));
+      if (!made) it->second = std::min(it->second, Unnamed(on));
+    }
+  for (auto& [on, witnesses] : by_subject)
+    std::erase_if(witnesses, [&, unnamed = Unnamed(on)](const Witness& w) {
+      return w.fact->at.line > 0 && unnamed > fewest.at(w.fact->at);
+    });
+  std::erase_if(by_subject, [](const auto& subject) { return subject.second.empty(); });
+}
+
 void Collect(const Cause& cause, const FactStore& facts, std::vector<Candidate>& out) {
   if (std::any_of(cause.unless.begin(), cause.unless.end(),
                   [&](const SignRef& sign) { return AnyHolds(facts, sign); }))
@@ -67,15 +88,18 @@ void Collect(const Cause& cause, const FactStore& facts, std::vector<Candidate>&
   if (!std::all_of(cause.all.begin(), cause.all.end(),
                    [&](const SignRef& sign) { return AnyHolds(facts, sign); }))
     return;
-  std::map<std::string, std::vector<Witness>> by_subject;
+  BySubject by_subject;
+  bool unnamed = false;
   for (const SignRef& sign : cause.signs) {
     for (const Fact* fact : facts.Of(sign.fact)) {
       if (!sign.Holds(*fact)) continue;
       const std::string on = Fill(cause.on, *fact);
       if (by_subject.size() >= kMostFindings && !by_subject.contains(on)) continue;
       by_subject[on].push_back({fact, sign.weight > 0 ? sign.weight : cause.weight});
+      unnamed = unnamed || Unnamed(on) > 0;
     }
   }
+  if (unnamed && by_subject.size() > 1) OneSubjectForALine(by_subject);
   for (auto& [on, witnesses] : by_subject)
     out.push_back(MakeCandidate(cause, facts, on, std::move(witnesses)));
 }

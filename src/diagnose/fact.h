@@ -21,7 +21,7 @@ namespace muster::diagnose {
 struct Place {
   std::string file;
   size_t line = 0;  // from 1; 0 = the whole file
-  bool operator==(const Place&) const = default;
+  auto operator<=>(const Place&) const = default;
   std::string ToString() const;
 };
 

@@ -57,6 +57,7 @@ TEST(Knowledge, EverySignACauseAsksForIsMadeBySomebody) {
                                           "kube.set_unready",
                                           "link.went_down",
                                           "link.flaps",
+                                          "service.state",
                                           "python.raised",
                                           "gpu.fallen_off",
                                           "pcie.rev_ff",

@@ -150,7 +150,7 @@ std::shared_ptr<const ReaderPlan> MakeReaderPlan(const std::vector<SignLine>& li
   for (const auto list :
        {HcaSections(), LinkSections(), CounterSections(), SmiSections(), SmiTableSections(),
         NvlinkSections(), DcgmSections(), PciSections(), SchedulerSections(), MeasureSections(),
-        BandwidthSections(), TopologySections(), BmcSections()})
+        BandwidthSections(), TopologySections(), BmcSections(), ServiceSections()})
     for (const SectionKind& known : list) {
       add(known.anchor, Owner::kSection, plan->kinds.size());
       plan->kinds.push_back(&known);

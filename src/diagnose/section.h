@@ -52,6 +52,7 @@ std::span<const SectionKind> MeasureSections();    // nccl-tests, Prometheus tex
 std::span<const SectionKind> BandwidthSections();  // nvbandwidth, rows of nccl-tests by themselves
 std::span<const SectionKind> TopologySections();   // ibnetdiscover
 std::span<const SectionKind> BmcSections();        // records of sensors
+std::span<const SectionKind> ServiceSections();    // systemctl status
 
 // An indented line, or one without text: most tools print what belongs to a heading so.
 bool Indented(std::string_view line);
