@@ -99,13 +99,14 @@ void ReadPerfquery(const Section& s, FactStore& facts) {
 
 void ReadEthtool(const Section& s, FactStore& facts) {
   for (const std::string_view line : Lines(s.text)) {
-    const size_t colon = line.find(": ");
+    const size_t colon = line.rfind(": ");  // "rxq0: rx_drops: 7" names a queue first
     if (colon == std::string_view::npos) continue;
     const std::string_view name = Trim(line.substr(0, colon));
     const auto value = ParseInt(Trim(line.substr(colon + 2)));
-    static constexpr std::string_view kKept[] = {"discard",    "out_of_buffer", "pause_duration",
-                                                 "symbol_err", "link_down",     "crc_err",
-                                                 "timeout",    "out_of_seq",    "rx_pcs"};
+    static constexpr std::string_view kKept[] = {
+        "discard",  "out_of_buffer", "pause_duration", "symbol_err",   "link_down",
+        "crc_err",  "timeout",       "out_of_seq",     "rx_pcs",       "drops_",
+        "no_frags", "no_buffer",     "fifo_errors",    "missed_errors"};
     if (!value.ok() || name.empty()) continue;
     bool kept = false;
     for (const std::string_view part : kKept) kept = kept || Contains(name, part);
