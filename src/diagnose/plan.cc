@@ -65,6 +65,8 @@ constexpr Marker kMarkers[] = {
     {"nodes checked", "ibqueryerrors"},
     {"server is fired up", "SGLang log"},
     {"gen throughput", "SGLang log", true, true},
+    {"#new-token: ", "SGLang log", true, true},
+    {"'loss': ", "training log", true, true},
     {"it/s", "training log"},
     {"bw average[gb/sec]", "perftest"},
     {"bw average[mb/sec]", "perftest"},
