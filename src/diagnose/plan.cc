@@ -66,6 +66,7 @@ constexpr Marker kMarkers[] = {
     {"server is fired up", "SGLang log"},
     {"gen throughput", "SGLang log", true, true},
     {"#new-token: ", "SGLang log", true, true},
+    {"token usage: ", "SGLang log", true, true},
     {"'loss': ", "training log", true, true},
     {"it/s", "training log"},
     {"bw average[gb/sec]", "perftest"},
