@@ -3,14 +3,11 @@
 #include "api/alert_server.h"
 
 #include <atomic>
-#include <set>
 #include <thread>
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <httplib.h>
 
-#include "app/runbooks.h"
 #include "app/testing/lab_site.h"
 #include "base/strings.h"
 
@@ -133,22 +130,19 @@ TEST_F(AlertServerTest, ManyAtOnceAreOneRunForEachMatter) {
     std::this_thread::yield();
   }
   ASSERT_EQ(book.episodes().size(), 2u);
-  // One of the two nodes at a time may be out of service: the other run waits, and where the
-  // rehearsal's hours go by meanwhile it may have waited too long.
+  // Both nodes are in one rack, of which one at a time may be worked on: the other run may have
+  // waited longer for it than a rehearsal does.
   size_t done = 0;
   for (const AlertEpisode& episode : book.episodes()) {
     done += episode.end == "done";
-    EXPECT_THAT(episode.end, ::testing::AnyOf("done", "not started", "stale"))
-        << episode.id << " " << episode.why;
+    EXPECT_TRUE(episode.end == "done" || episode.end == "not started")
+        << episode.id << " " << episode.end << " " << episode.why;
   }
   EXPECT_GE(done, 1u);
   EXPECT_GT(said_, 0);
-  const auto runs = ViewRuns(lab_.files, lab_.paths());
-  ASSERT_TRUE(runs.ok()) << runs.error().ToString();
-  std::set<std::string> nodes;
-  for (const RunbookRun& run : *runs)
-    EXPECT_TRUE(nodes.insert(run.plan.targets.front().node).second) << run.run;
-  EXPECT_GE(nodes.size(), done);
+  const auto runs = ListRunbookRuns(lab_.files, RunbookPaths(lab_.paths()));
+  ASSERT_TRUE(runs.ok());
+  EXPECT_EQ(runs->size(), 2u);
 }
 
 TEST_F(AlertServerTest, WhatIsNoWebhookIsRefusedAndTheServerGoesOn) {
