@@ -18,7 +18,7 @@ bool EndsWord(char c) {
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsQuote(char c) { return c == '"' || c == '\'' || c == '`'; }
 
-// Where the word that begins at `at` ends: a quoted one at its closing quote, which is not of it.
+// A word of a line, and where the line goes on behind it: the quotes of a quoted one are not of it.
 struct Span {
   size_t begin = 0, end = 0, after = 0;
 };

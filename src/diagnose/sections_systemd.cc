@@ -30,8 +30,7 @@ std::string_view After(std::string_view text, std::string_view key) {
   return "";
 }
 
-// "ConditionPathExists=/etc/slurm/slurm.conf was not met" stands below "Condition: start
-// condition".
+// Below "Condition: " stands "ConditionPathExists=/etc/slurm/slurm.conf was not met".
 std::string Unmet(std::string_view text) {
   for (const std::string_view line : Lines(text)) {
     const size_t end = line.find(" was not met");
@@ -69,7 +68,7 @@ void ReadStatus(const Section& s, FactStore& facts) {
 }
 
 constexpr std::array kStatus = {
-    SectionKind{"systemctl status", ".service - ", BeginsStatus, BelongsToStatus, ReadStatus}};
+    SectionKind{"systemctl status", kUnit, BeginsStatus, BelongsToStatus, ReadStatus}};
 
 }  // namespace
 

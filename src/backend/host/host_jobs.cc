@@ -11,6 +11,7 @@
 
 #include "backend/host/remote_script.h"
 #include "base/strings.h"
+#include "world/posix/free_port.h"
 
 namespace muster::host {
 
@@ -19,9 +20,6 @@ namespace {
 using std::chrono::seconds;
 
 constexpr Duration kScriptLimit = seconds(30);
-constexpr uint64_t kFirstPort =
-    20000;  // below Linux's ephemeral ports (32768), above what daemons take
-constexpr uint64_t kPorts = 12000;
 
 // Runs `work` for each item, at most `parallel` at the same time.
 template <typename T>
@@ -154,7 +152,8 @@ class HostJobs::Gang {
     });
     master_address_ = all_here || first.address.empty() ? "127.0.0.1" : first.address;
     do {
-      master_port_ = static_cast<int64_t>(kFirstPort + jobs_.local_.random.Below(kPorts));
+      master_port_ =
+          static_cast<int64_t>(kFirstMeetingPort + jobs_.local_.random.Below(kMeetingPorts));
     } while (first.ports.contains(master_port_));
   }
 

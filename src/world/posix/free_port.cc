@@ -14,7 +14,7 @@ namespace muster {
 
 namespace {
 
-constexpr uint32_t kFirst = 20000, kPorts = 12000, kTries = 100;
+constexpr uint32_t kTries = 100;
 
 bool MayBind(int port) {
   const UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -32,7 +32,7 @@ Result<int> FreeLoopbackPort() {
   // Processes that ask at the same moment begin at different ports.
   static std::atomic<uint32_t> next = static_cast<uint32_t>(::getpid()) * 37u;
   for (uint32_t n = 0; n < kTries; ++n) {
-    const int port = static_cast<int>(kFirst + next++ % kPorts);
+    const int port = static_cast<int>(kFirstMeetingPort + next++ % kMeetingPorts);
     if (MayBind(port)) return port;
   }
   return Fail(Code::kUnavailable,
