@@ -189,12 +189,18 @@ Status PosixFiles::MakeFolders(const std::string& path) {
 }
 
 Status PosixFiles::Remove(const std::string& path) {
+  // A file that its own program removes under our hands (a socket, say) ends remove_all with
+  // ENOENT and everything else still there: only a path that is gone is removed.
+  constexpr int kTries = 10'000;  // each means that somebody else removed something
   std::error_code error;
-  std::filesystem::remove_all(path, error);
-  if (error && error.value() != ENOENT) {
-    return Fail(ErrnoError(error.value(), "cannot remove " + path));
+  for (int i = 0; i < kTries; ++i) {
+    std::filesystem::remove_all(path, error);
+    if (!error) return {};
+    if (error.value() != ENOENT) break;
+    struct stat left = {};
+    if (::lstat(path.c_str(), &left) != 0 && errno == ENOENT) return {};
   }
-  return {};
+  return Fail(ErrnoError(error.value(), "cannot remove " + path));
 }
 
 Result<std::unique_ptr<FileLock>> PosixFiles::Lock(const std::string& path, std::string_view note) {

@@ -1,7 +1,12 @@
 // The real files of this machine.
+#include <atomic>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "base/strings.h"
 #include "world/testing/posix_fixture.h"
@@ -79,6 +84,25 @@ TEST_F(PosixTest, RemoveTakesAFolderWithAllInItAndForgivesAbsence) {
   EXPECT_TRUE(w_.files.Remove(Path("x")).ok());
   EXPECT_TRUE(w_.files.Remove(Path("x")).ok());
   EXPECT_EQ(w_.files.Stat(Path("x")).error().code, Code::kNotFound);
+}
+
+TEST_F(PosixTest, RemoveTakesAFolderWhoseFilesVanishMeanwhile) {
+  constexpr int kFiles = 500, kRemovers = 3;
+  ASSERT_TRUE(w_.files.MakeFolders(Path("x")).ok());
+  for (int i = 0; i < kFiles; ++i) {
+    ASSERT_TRUE(w_.files.WriteAtomic(Path(fmt::format("x/{}", i)), "1").ok());
+  }
+  std::atomic<int> waiting = kRemovers;
+  std::vector<std::thread> removers;
+  for (int i = 0; i < kRemovers; ++i) {
+    removers.emplace_back([&] {
+      for (--waiting; waiting > 0;) std::this_thread::yield();
+      const Status removed = w_.files.Remove(Path("x"));
+      EXPECT_TRUE(removed.ok()) << removed.error().ToString();
+      EXPECT_EQ(w_.files.Stat(Path("x")).error().code, Code::kNotFound);
+    });
+  }
+  for (std::thread& remover : removers) remover.join();
 }
 
 TEST_F(PosixTest, SecondLockIsRefusedNamingTheFirst) {
