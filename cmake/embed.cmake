@@ -31,3 +31,14 @@ function(embed_files target out root function)
     VERBATIM COMMENT "Embedding ${root}")
   target_sources(${target} PRIVATE ${out})
 endfunction()
+
+# embed_trees(<target> <generated .cc> <root> <function> <files...>): the same for YAML that is read at every start, as trees
+# (src/yaml/tree_text.h) instead of as text.
+function(embed_trees target out root function)
+  add_custom_command(
+    OUTPUT ${out}
+    COMMAND muster_embed_trees ${out} ${root} ${function} ${ARGN}
+    DEPENDS muster_embed_trees ${ARGN}
+    VERBATIM COMMENT "Embedding trees of ${root}")
+  target_sources(${target} PRIVATE ${out})
+endfunction()
