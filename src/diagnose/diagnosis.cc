@@ -3,26 +3,17 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include <fmt/format.h>
 
 #include "base/strings.h"
 #include "diagnose/healing.h"
+#include "diagnose/ranking.h"
+#include "diagnose/second_opinion.h"
 
 namespace muster::diagnose {
 
 namespace {
-
-// A consequence may be printed this long before its cause is noticed elsewhere.
-constexpr Duration kNoticed = std::chrono::minutes(10);
-
-struct Candidate {
-  Finding finding;
-  int weight = 0;
-  std::vector<const Fact*> facts;
-  bool healed = false;  // something later says that it went away
-};
 
 bool AnyHolds(const FactStore& facts, const SignRef& sign) {
   for (const Fact* fact : facts.Of(sign.fact))
@@ -36,9 +27,23 @@ struct Witness {
   int weight;
 };
 
+// "{why}" is what the line itself says of it, in the catalogue's words; a "{what}" that was not
+// captured is the line.
+std::string Title(const Knowledge& knowledge, const Cause& cause, const Fact& fact) {
+  constexpr size_t kLine = 120;
+  Fact whole = fact;
+  if (Contains(cause.title, "{why}") && fact.Get("why").empty())
+    whole.Set("why", knowledge.ReasonIn(fact));
+  std::string title = Fill(cause.title, whole);
+  if (!Contains(cause.title, "{what}") || !fact.Get("what").empty() || !Contains(title, "?"))
+    return title;
+  whole.Set("what", Shorten(fact.text, kLine));
+  return Fill(cause.title, whole);
+}
+
 // What is left to complain of; all of it, and `healed`, when everything went away.
-Candidate MakeCandidate(const Cause& cause, const FactStore& facts, const std::string& on,
-                        std::vector<Witness> witnesses) {
+Candidate MakeCandidate(const Knowledge& knowledge, const Cause& cause, const FactStore& facts,
+                        const std::string& on, std::vector<Witness> witnesses) {
   Candidate c;
   if (!cause.heals.empty()) {
     Healing healing(cause, facts);
@@ -49,7 +54,7 @@ Candidate MakeCandidate(const Cause& cause, const FactStore& facts, const std::s
   }
   for (const auto& [fact, weight] : witnesses) {
     if (c.facts.empty() || weight > c.weight) {
-      c.finding.title = Fill(cause.title, *fact);
+      c.finding.title = Title(knowledge, cause, *fact);
       c.finding.next = Fill(cause.next, *fact);
     }
     c.weight = std::max(c.weight, weight);
@@ -81,7 +86,8 @@ void OneSubjectForALine(BySubject& by_subject) {
   std::erase_if(by_subject, [](const auto& subject) { return subject.second.empty(); });
 }
 
-void Collect(const Cause& cause, const FactStore& facts, std::vector<Candidate>& out) {
+void Collect(const Knowledge& knowledge, const Cause& cause, const FactStore& facts,
+             std::vector<Candidate>& out) {
   if (std::any_of(cause.unless.begin(), cause.unless.end(),
                   [&](const SignRef& sign) { return AnyHolds(facts, sign); }))
     return;
@@ -101,7 +107,7 @@ void Collect(const Cause& cause, const FactStore& facts, std::vector<Candidate>&
   }
   if (unnamed && by_subject.size() > 1) OneSubjectForALine(by_subject);
   for (auto& [on, witnesses] : by_subject)
-    out.push_back(MakeCandidate(cause, facts, on, std::move(witnesses)));
+    out.push_back(MakeCandidate(knowledge, cause, facts, on, std::move(witnesses)));
 }
 
 // Values that a sign was to compare and could not.
@@ -138,103 +144,13 @@ void Weigh(const FactStore& facts, Candidate& c) {
   c.finding.confidence = c.weight / 100.0;
 }
 
-bool Names(const std::vector<std::string>& explains, std::string_view id) {
-  return std::any_of(explains.begin(), explains.end(), [&](const std::string& name) {
-    return name.ends_with('*') ? id.starts_with(name.substr(0, name.size() - 1)) : id == name;
-  });
-}
-
-// What goes wrong inside one machine: it comes from that machine, whatever fails elsewhere. What a
-// program says of its GPU is printed under a pod's name, which cannot be compared with a host's.
-bool IsLocal(const Cause& cause) {
-  return (cause.layer == "gpu" || cause.layer == "pcie" || cause.layer == "driver" ||
-          cause.layer == "node") &&
-         !cause.id.starts_with("app.");
-}
-
-// Both name a `what` ("host", "gpu") and none in common.
-bool Elsewhere(const Candidate& a, const Candidate& b, std::string_view what) {
-  bool known = false;
-  for (const Fact* x : a.facts) {
-    const std::string_view mine = x->Get(what);
-    if (mine.empty()) return false;
-    for (const Fact* y : b.facts) {
-      const std::string_view theirs = y->Get(what);
-      if (theirs.empty() || theirs == mine) return false;
-      known = true;
-    }
-  }
-  return known;
-}
-
-// By their times; by their lines where one text has both and no times.
-bool Before(const Candidate& a, const Candidate& b) {
-  const Finding &x = a.finding, &y = b.finding;
-  if (x.first && y.first && *x.first != *y.first) return *x.first < *y.first;
-  const Place &p = a.facts.front()->at, &q = b.facts.front()->at;
-  return p.file == q.file && p.line < q.line;
-}
-
-// May `cause` be where `other` comes from?
-bool Explains(const Candidate& cause, const Candidate& other) {
-  const Cause& a = *cause.finding.cause;
-  const Cause& b = *other.finding.cause;
-  if (&a == &b || a.kind == CauseKind::kQuestion) return false;
-  if (IsLocal(a) && IsLocal(b) && Elsewhere(cause, other, "host")) return false;
-  if (a.layer == "gpu" && b.layer == "gpu" && Elsewhere(cause, other, "gpu")) return false;
-  const bool named = Names(a.explains, b.id);
-  const bool any_root = a.kind == CauseKind::kRoot && b.kind == CauseKind::kConsequence;
-  if (!named && !any_root) return false;
-  // Of two that can each bring about the other, what came first did; of the same line, the surer.
-  if (named && Names(b.explains, a.id) &&
-      (Before(other, cause) || (!Before(cause, other) && other.weight >= cause.weight)))
-    return false;
-  return !(cause.finding.first && other.finding.first &&
-           *cause.finding.first > *other.finding.first + kNoticed);
-}
-
-void FindExplained(std::vector<Candidate>& candidates) {
-  // Chains end: whoever is explained may explain others, but nobody explains who explains it.
-  for (Candidate& b : candidates) {
-    const Candidate* best = nullptr;
-    for (const Candidate& a : candidates) {
-      if (&a == &b || !Explains(a, b) || a.finding.explained_by == b.finding.cause->id) continue;
-      if (best == nullptr || a.weight > best->weight) best = &a;
-    }
-    if (best != nullptr) b.finding.explained_by = best->finding.cause->id;
-  }
-}
-
-// A root that ends jobs stands before one that makes them slow: where both are shown, the first is
-// what was asked about. Below this weight a root ends nothing for sure.
-constexpr int kEnds = 40;
-
-int Group(const Candidate& c, bool ended) {
-  if (c.finding.cause->kind == CauseKind::kQuestion) return 4;
-  if (!c.finding.explained_by.empty()) return 3;
-  if (c.finding.cause->kind != CauseKind::kRoot) return 2;
-  return ended && c.finding.cause->slow ? 1 : 0;
-}
-
-void Sort(std::vector<Candidate>& candidates) {
-  const bool ended = std::any_of(candidates.begin(), candidates.end(), [](const Candidate& c) {
-    return c.finding.cause->kind == CauseKind::kRoot && c.finding.explained_by.empty() &&
-           !c.finding.cause->slow && c.weight >= kEnds;
-  });
-  const auto group = [&](const Candidate& c) { return Group(c, ended); };
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [&](const Candidate& a, const Candidate& b) {
-                     return std::tuple(group(a), -a.weight, a.finding.order) <
-                            std::tuple(group(b), -b.weight, b.finding.order);
-                   });
-  // Of two that are about as sure, the earlier one.
-  for (size_t pass = 0; pass + 1 < candidates.size(); ++pass)
-    for (size_t i = 0; i + 1 < candidates.size(); ++i) {
-      const Candidate &a = candidates[i], &b = candidates[i + 1];
-      if (group(a) == group(b) && a.weight - b.weight <= 8 && a.finding.first && b.finding.first &&
-          *b.finding.first + std::chrono::seconds(1) < *a.finding.first && a.weight >= b.weight)
-        std::swap(candidates[i], candidates[i + 1]);
-    }
+// What the words of a text are like is asked only where nothing else speaks.
+void DropGuesses(std::vector<Candidate>& candidates) {
+  const auto guess = [](const Candidate& c) {
+    return std::all_of(c.facts.begin(), c.facts.end(),
+                       [](const Fact* fact) { return SaidByWordsAlone(*fact); });
+  };
+  if (!std::all_of(candidates.begin(), candidates.end(), guess)) std::erase_if(candidates, guess);
 }
 
 std::string Summary(const Diagnosis& d, const Evidence& evidence) {
@@ -265,7 +181,7 @@ std::string Summary(const Diagnosis& d, const Evidence& evidence) {
 
 Diagnosis Judge(const Knowledge& knowledge, const Evidence& evidence) {
   std::vector<Candidate> candidates;
-  for (const Cause& cause : knowledge.causes) Collect(cause, evidence.facts, candidates);
+  for (const Cause& cause : knowledge.causes) Collect(knowledge, cause, evidence.facts, candidates);
   for (Candidate& c : candidates) Weigh(evidence.facts, c);
   Diagnosis d;
   for (const Candidate& c : candidates)
@@ -274,14 +190,16 @@ Diagnosis Judge(const Knowledge& knowledge, const Evidence& evidence) {
                                     c.finding.evidence.front().at.ToString(), c.finding.title,
                                     c.finding.cause->settle));
   std::erase_if(candidates, [](const Candidate& c) { return c.healed; });
+  DropGuesses(candidates);
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& a, const Candidate& b) { return a.weight > b.weight; });
   if (candidates.size() > kMostFindings) candidates.resize(kMostFindings);
-  FindExplained(candidates);
-  Sort(candidates);
+  Rank(candidates);
   for (Candidate& c : candidates) {
     if (c.finding.cause->kind == CauseKind::kQuestion)
-      d.bring.push_back(c.finding.title + ": " + c.finding.cause->settle);
+      d.bring.push_back(fmt::format("{}: {}; {}; next: {}",
+                                    c.finding.evidence.front().at.ToString(), c.finding.title,
+                                    c.finding.cause->settle, c.finding.next));
     d.findings.push_back(std::move(c.finding));
   }
   for (const Fact* damage : evidence.facts.Of("damage"))

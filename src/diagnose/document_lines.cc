@@ -14,7 +14,9 @@ DocumentLines::Kind Opens(std::string_view line, bool within) {
   const std::string_view text = line.substr(first);
   const bool object = text == "{" || text.starts_with("{\"") || text.starts_with("{ \"");
   const bool array = text == "[" || text.starts_with("[{") || text.starts_with("[ {");
-  if (!within && (object || array)) return DocumentLines::Kind::kJson;
+  // kubectl describe shortens an annotation so: what follows is not the rest of it.
+  const bool shortened = text.size() > 3 && text.ends_with("...");
+  if (!within && (object || array) && !shortened) return DocumentLines::Kind::kJson;
   if (text.starts_with("<?xml") || text.starts_with("<nvidia_smi_log"))
     return DocumentLines::Kind::kXml;
   return DocumentLines::Kind::kNone;

@@ -90,33 +90,37 @@ void ReadDiagJson(const Section& s, FactStore& facts) {
 
 // ---- Redfish ----
 
+// One entry of a log or list, one event, or a resource: what it says of its severity and health.
+void ReadRedfishItem(const Section& s, const Json& item, const char* list, FactStore& facts) {
+  if (!item.is_object()) return;
+  std::string severity = Text(item, "Severity");
+  if (severity.empty() || severity == "OK") severity = Text(item, "MessageSeverity");
+  const std::string message = Text(item, "Message");
+  std::string name = Text(item, "Name").empty() ? Text(item, "MemberId") : Text(item, "Name");
+  if (name.empty()) name = Text(item, "Id");
+  if (severity == "Critical" || severity == "Warning")
+    facts.Add(s.Make("redfish.event", {{"name", name}, {"value", severity}, {"what", message}},
+                     s.Where(message), message));
+  if (const std::string leak = Text(item, "DetectorState"); leak == "Critical" || leak == "Warning")
+    facts.Add(s.Make("redfish.event", {{"name", name}, {"value", leak}, {"what", "leak"}},
+                     s.Where("\"DetectorState\""),
+                     fmt::format("{}: DetectorState {}", name, leak)));
+  const auto status = item.find("Status");
+  if (status == item.end() || !status->is_object()) return;
+  const std::string health = Text(*status, "Health"), state = Text(*status, "State");
+  if (!health.empty() && health != "OK")
+    facts.Add(s.Make("redfish.health", {{"name", name}, {"value", health}, {"list", list}},
+                     s.Where(*list == '\0' ? "\"Health\"" : name),
+                     fmt::format("{}: Health {}, State {}", name, health, state)));
+}
+
 void ReadRedfish(const Section& s, const Json& root, FactStore& facts) {
-  if (const auto status = root.find("Status"); status != root.end() && status->is_object()) {
-    const std::string health = Text(*status, "Health"), state = Text(*status, "State");
-    if (!health.empty() && health != "OK")
-      facts.Add(s.Make("redfish.health", {{"name", Text(root, "Id")}, {"value", health}},
-                       s.Where("\"Health\""),
-                       fmt::format("{}: Health {}, State {}", Text(root, "Id"), health, state)));
-  }
-  for (const char* list : {"Temperatures", "PowerSupplies", "Fans", "Members", "Redundancy"}) {
+  ReadRedfishItem(s, root, "", facts);
+  for (const char* list :
+       {"Temperatures", "PowerSupplies", "Fans", "Members", "Redundancy", "Events"}) {
     const auto items = root.find(list);
     if (items == root.end() || !items->is_array()) continue;
-    for (const Json& item : *items) {
-      if (!item.is_object()) continue;
-      const auto status = item.find("Status");
-      const std::string severity = Text(item, "Severity");
-      const std::string name =
-          Text(item, "Name").empty() ? Text(item, "MemberId") : Text(item, "Name");
-      if (severity == "Critical" || severity == "Warning")
-        facts.Add(s.Make("redfish.event",
-                         {{"name", name}, {"value", severity}, {"what", Text(item, "Message")}},
-                         s.Where(Text(item, "Message")), Text(item, "Message")));
-      if (status == item.end() || !status->is_object()) continue;
-      const std::string health = Text(*status, "Health");
-      if (!health.empty() && health != "OK")
-        facts.Add(s.Make("redfish.health", {{"name", name}, {"value", health}, {"list", list}},
-                         s.Where(name), fmt::format("{}: {} Health {}", list, name, health)));
-    }
+    for (const Json& item : *items) ReadRedfishItem(s, item, list, facts);
   }
 }
 
@@ -202,7 +206,8 @@ bool ReadJsonDocument(const Section& s, FactStore& facts, HangTable& hang) {
     ReadBandwidth(s, *bandwidth, facts);
     return true;
   }
-  if (root.contains("@odata.id") || root.contains("@odata.type")) {
+  if (root.contains("@odata.id") || root.contains("@odata.type") || root.contains("MessageId") ||
+      (root.contains("Events") && root["Events"].is_array())) {
     ReadRedfish(s, root, facts);
     return true;
   }

@@ -79,6 +79,12 @@ void FactStore::Add(Fact fact) {
   facts_.push_back(std::move(fact));
 }
 
+void FactStore::SetAll(std::string_view id, std::string_view name, std::string_view value) {
+  const auto it = by_id_.find(id);
+  if (it == by_id_.end()) return;
+  for (const size_t index : it->second) facts_[index].Set(name, value);
+}
+
 std::vector<const Fact*> FactStore::Of(std::string_view id) const {
   std::vector<const Fact*> found;
   if (const auto it = by_id_.find(id); it != by_id_.end())

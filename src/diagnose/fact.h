@@ -59,6 +59,8 @@ class FactStore {
  public:
   static constexpr size_t kPerId = 4096;
   void Add(Fact fact);
+  // Gives every fact of one id an attribute that only the whole input tells.
+  void SetAll(std::string_view id, std::string_view name, std::string_view value);
   const std::vector<Fact>& all() const { return facts_; }
   std::vector<const Fact*> Of(std::string_view id) const;
   bool Has(std::string_view id) const { return by_id_.contains(std::string(id)); }

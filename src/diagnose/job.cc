@@ -73,6 +73,19 @@ std::vector<TransportUse> JobMap::Transports() const {
   return out;
 }
 
+bool JobMap::OnOneHost() const {
+  const Communicator* all = Largest();
+  if (all == nullptr || all->ranks.empty()) return false;
+  const bool all_seen = all->ranks.size() == static_cast<size_t>(std::max(all->nranks, 0));
+  const bool done = all->Unfinished().size() < all->ranks.size() && !uses_.empty();
+  const std::string& host = all->ranks.begin()->second.host;
+  return (all_seen || done) && !host.empty() &&
+         std::all_of(uses_.begin(), uses_.end(),
+                     [&](const TransportUse& use) { return !use.net && use.host == host; }) &&
+         std::all_of(all->ranks.begin(), all->ranks.end(),
+                     [&](const auto& r) { return r.second.host == host; });
+}
+
 void JobMap::AddFacts(FactStore& facts) const {
   const auto add = [&](std::string id, Attributes attrs, Place at, std::string text) {
     facts.Add({std::move(id), std::move(attrs), std::move(at), std::move(text), {}, 0, 1});
@@ -98,6 +111,10 @@ void JobMap::AddFacts(FactStore& facts) const {
     for (const auto& [version, hosts] : versions_) names.push_back(version);
     add("job.versions", {{"versions", Join(names, ", ")}}, {"NCCL log", 0},
         "ranks print different versions: " + Join(names, ", "));
+  }
+  if (OnOneHost()) {
+    const JobRank& any = Largest()->ranks.begin()->second;
+    add("job.one_host", {{"host", any.host}}, any.at, "the job is inside one host");
   }
   for (const auto& [id, comm] : comms_) {
     const auto silent = comm.Silent(), open = comm.Unfinished();

@@ -55,6 +55,8 @@ class JobMap {
   const std::map<std::string, Communicator>& communicators() const { return comms_; }
   // The communicator with most ranks; nullptr when no rank was seen.
   const Communicator* Largest() const;
+  // All ranks were seen, or one finished its set-up, and nothing that was printed leaves one host.
+  bool OnOneHost() const;
   std::vector<TransportUse> Transports() const;  // by host, then transport
   const std::map<std::string, std::set<std::string>>& versions() const { return versions_; }
   const std::map<std::string, std::string>& devices() const { return devices_; }  // host -> list

@@ -9,7 +9,12 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
+#include "yaml/tree_text.h"
 #include "yaml/yaml.h"
+
+namespace muster {
+std::span<const EmbeddedFile> EmbeddedRules();  // trees of catalogue/diagnose, by the build
+}
 
 namespace muster::diagnose {
 
@@ -205,13 +210,25 @@ const Cause* Knowledge::Find(std::string_view id) const {
   return nullptr;
 }
 
-Result<Knowledge> ParseKnowledge(std::span<const EmbeddedFile> files) {
+std::string_view Knowledge::ReasonIn(const Fact& fact) const {
+  const std::string said = ToLower(fact.text) + "\n" + ToLower(fact.Get("what"));
+  for (const Reason& reason : reasons)
+    for (const std::string& word : reason.words)
+      if (Contains(said, word)) return reason.says;
+  return "";
+}
+
+namespace {
+
+using ReadRoot = Result<YamlNode> (*)(const EmbeddedFile& file);
+
+Result<Knowledge> KnowledgeOf(std::span<const EmbeddedFile> files, ReadRoot read) {
   Knowledge knowledge;
   YamlFindings findings;
   std::set<std::string> ids;
   for (const EmbeddedFile& file : files) {
     if (!file.name.starts_with("diagnose/")) continue;
-    TRY(const YamlNode root, ParseYaml(file.text, file.name));
+    TRY(const YamlNode root, read(file));
     YamlReader reader(root, file.name, findings);
     for (const YamlNode& item : reader.Items("signs")) {
       YamlReader sign(item, file.name, findings);
@@ -226,6 +243,12 @@ Result<Knowledge> ParseKnowledge(std::span<const EmbeddedFile> files) {
       if (!ids.insert(knowledge.causes.back().id).second)
         entry.Say(fmt::format("{} is there twice", knowledge.causes.back().id));
       entry.Done();
+    }
+    for (const YamlNode& item : reader.Items("reasons")) {
+      YamlReader reason(item, file.name, findings);
+      knowledge.reasons.push_back({reason.Text("says"), reason.TextsOr("words")});
+      (void)reason.Text("source");
+      reason.Done();
     }
     reader.Done();
   }
@@ -254,8 +277,16 @@ Result<Knowledge> ParseKnowledge(std::span<const EmbeddedFile> files) {
   return knowledge;
 }
 
+}  // namespace
+
+Result<Knowledge> ParseKnowledge(std::span<const EmbeddedFile> files) {
+  return KnowledgeOf(files,
+                     [](const EmbeddedFile& file) { return ParseYaml(file.text, file.name); });
+}
+
 Result<const Knowledge*> LoadKnowledge() {
-  static const Result<Knowledge> knowledge = ParseKnowledge(EmbeddedCatalogue());
+  static const Result<Knowledge> knowledge =
+      KnowledgeOf(EmbeddedRules(), [](const EmbeddedFile& file) { return ReadTree(file.text); });
   if (!knowledge.ok()) return Fail(knowledge.error());
   return &*knowledge;
 }

@@ -79,6 +79,12 @@ struct Cause {
   std::vector<std::string> yes, no;  // texts whose first cause it is, and that never name it
 };
 
+// Why something was refused or failed, as the line itself says it: "{why}" in a title.
+struct Reason {
+  std::string says;
+  std::vector<std::string> words;  // lower case
+};
+
 // What a reader prepares from the lines once (plan.h): an automaton takes longer to make than a
 // small file takes to read.
 struct ReaderPlan;
@@ -87,8 +93,11 @@ std::shared_ptr<const ReaderPlan> MakeReaderPlan(const std::vector<SignLine>& li
 struct Knowledge {
   std::vector<SignLine> lines;
   std::vector<Cause> causes;
+  std::vector<Reason> reasons;
   std::shared_ptr<const ReaderPlan> plan;
   const Cause* Find(std::string_view id) const;
+  // The first reason with a word in the fact's line or in what was captured of it; "" without one.
+  std::string_view ReasonIn(const Fact& fact) const;
 };
 
 // From the embedded catalogue files (those under "diagnose/"). kInvalid names file, line, column.

@@ -2,9 +2,11 @@
 
 #include <set>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/strings.h"
 #include "diagnose/diagnosis.h"
 
 namespace muster::diagnose {
@@ -112,6 +114,7 @@ TEST(Knowledge, EverySignACauseAsksForIsMadeBySomebody) {
                                           "hang.slow_rank",
                                           "job.silent_ranks",
                                           "job.unfinished",
+                                          "job.one_host",
                                           "job.few_ranks",
                                           "nccl.crash",
                                           "collective.wrong",
@@ -129,6 +132,7 @@ TEST(Knowledge, EverySignACauseAsksForIsMadeBySomebody) {
                                           "vllm.waiting",
                                           "pod.gang_partial",
                                           "pod.gang_pending",
+                                          "pod.creating",
                                           "slurm.node",
                                           "kube.node",
                                           "metric.up",
@@ -138,6 +142,8 @@ TEST(Knowledge, EverySignACauseAsksForIsMadeBySomebody) {
                                           "redfish.health",
                                           "redfish.event",
                                           "gpu.pcie_slow",
+                                          "words.failure",
+                                          "words.layer",
                                           "job.p2p",
                                           "job.shm"};
   std::set<std::string> signs;
@@ -152,6 +158,34 @@ TEST(Knowledge, EverySignACauseAsksForIsMadeBySomebody) {
     for (const AgainstRef& against : cause.against)
       EXPECT_TRUE(known(against.sign)) << cause.id << " asks for " << against.sign.fact;
   }
+}
+
+TEST(Knowledge, ATitleThatLacksItsWordQuotesTheLine) {
+  const Diagnosis d = Of("OSError: [Errno 24] Too many open files");
+  ASSERT_FALSE(d.findings.empty());
+  EXPECT_THAT(d.findings.front().title, ::testing::HasSubstr("Too many open files"));
+  EXPECT_EQ(d.findings.front().title.find('?'), std::string::npos) << d.findings.front().title;
+}
+
+TEST(Knowledge, AWordingStandsOnceForItsSign) {
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const SignLine& line : (*LoadKnowledge())->lines)
+    EXPECT_TRUE(seen.emplace(line.id, ToLower(line.pattern.text())).second)
+        << line.id << ": " << line.pattern.text();
+}
+
+TEST(Knowledge, ATitleSaysWhyWhereTheLineDoes) {
+  const auto title = [](std::string_view why) {
+    const Diagnosis d = Of(fmt::format(
+        "  Warning  Failed  2s  kubelet  Failed to pull image \"reg/train:9\": {}\n", why));
+    return d.findings.empty() ? d.summary : d.findings.front().title;
+  };
+  EXPECT_THAT(title("429 Too Many Requests"), ::testing::HasSubstr("a rate limit"));
+  EXPECT_THAT(title("dial tcp: lookup reg: no such host"),
+              ::testing::HasSubstr("does not resolve"));
+  EXPECT_THAT(title("i/o timeout"), ::testing::HasSubstr("no answer in time"));
+  EXPECT_TRUE(title("it did not work").starts_with("the image cannot be pulled:"))
+      << title("it did not work");
 }
 
 TEST(Knowledge, AMistakeIsNamedWithItsPlace) {

@@ -11,7 +11,8 @@ namespace muster::diagnose {
 namespace {
 
 constexpr std::string_view kPod = "pod", kNode = "node", kServer = "server",
-                           kBatchJob = "batch job", kWorkload = "workload";
+                           kBatchJob = "batch job", kWorkload = "workload",
+                           kNeighbour = "neighbour", kPort = "port", kDisk = "disk";
 
 bool NameChar(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '.' || c == '_';
@@ -53,11 +54,23 @@ Object EventRow(std::string_view line) {
 struct Mark {
   std::string_view before, kind;
 };
-// What stands right before the name of a pod, a node, a server of files.
-constexpr Mark kMarks[] = {
-    {"pod=\"", kPod},   {"pod \"", kPod},          {"pod \\\"", kPod},
-    {"Pod \"", kPod},   {"pods \"", kPod},         {"Successfully assigned ", kPod},
-    {"node=\"", kNode}, {"nfs: server ", kServer}, {"ceph: ", kServer}};
+// What stands right before the name of a pod, a node, a server of files, a router's neighbour, a
+// switch's port, an NVMe controller.
+constexpr Mark kMarks[] = {{"pod=\"", kPod},
+                           {"pod \"", kPod},
+                           {"pod \\\"", kPod},
+                           {"Pod \"", kPod},
+                           {"pods \"", kPod},
+                           {"Successfully assigned ", kPod},
+                           {"node=\"", kNode},
+                           {"nfs: server ", kServer},
+                           {"ceph: ", kServer},
+                           {" neighbor ", kNeighbour},
+                           {"ADJCHANGE: peer ", kNeighbour},
+                           {"Line protocol on Interface ", kPort},
+                           {"updatePortOperStatus: Port ", kPort},
+                           {": nvme nvme", kDisk},
+                           {"] nvme nvme", kDisk}};
 
 Object Marked(std::string_view line) {
   for (const Mark& mark : kMarks) {

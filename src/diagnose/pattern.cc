@@ -130,7 +130,16 @@ bool Pattern::MatchFrom(std::string_view line, std::string_view folded, size_t a
         if (next != nullptr && next->kind == Part::Kind::kLiteral) {
           const size_t end = folded.find(next->text, at);
           if (end == std::string_view::npos) return false;
-          word = {at, end, end};
+          // Where nothing fixed stands before it, the word is the last one before the text behind.
+          size_t begin = at;
+          if (p == 0 || parts_[p - 1].kind == Part::Kind::kAny) {
+            const std::string_view before = line.substr(at, end - at);
+            const size_t last = before.find_last_not_of(" \t");
+            const size_t blank = before.find_last_of(" \t", last);
+            if (last != std::string_view::npos && blank != std::string_view::npos)
+              begin = at + blank + 1;
+          }
+          word = {begin, end, end};
         } else {
           word = WordAt(line, at);
         }

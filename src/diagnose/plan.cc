@@ -72,6 +72,8 @@ constexpr Marker kMarkers[] = {
     {"bw average[gb/sec]", "perftest"},
     {"bw average[mb/sec]", "perftest"},
     {"t_avg[usec]", "perftest"},
+    {" level=info ", "log in logfmt"},
+    {R"("event":"step",)", "training log"},
 };
 
 constexpr InsideKey kInside[] = {
@@ -164,7 +166,7 @@ std::shared_ptr<const ReaderPlan> MakeReaderPlan(const std::vector<SignLine>& li
   add("\", line ", Owner::kFrame, 0);
   add("exception ignored in", Owner::kCaught, 0);
   add("--- logging error ---", Owner::kCaught, 0);
-  plan->scanner = std::make_unique<Scanner>(anchors);
+  plan->scanner = std::make_unique<Scanner>(std::move(anchors));
   return plan;
 }
 

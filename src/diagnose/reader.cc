@@ -137,7 +137,10 @@ void Reader::State::Line(std::string_view line) {
     line = plain;
   }
   if (!line.empty() && line.front() == '{' && JsonLine(line)) return;
+  sampled = sample.WantsFirst();
+  if (sampled) sample.Take(line, file, number);
   if (evidence.job.Take(line, file, number)) {
+    if (sampled) sample.MarkRead();
     if (!known_here || (number & 0xfff) == 0) Know("NCCL log");
     return;
   }
@@ -166,6 +169,7 @@ void Reader::State::OtherLine(std::string_view line) {
       CloseSection(false);
     return;
   }
+  if (!sampled) sample.Take(line, file, number);
   closed_document = false;
   behind = nullptr;
   above.Line(line);
@@ -176,6 +180,7 @@ void Reader::State::OtherLine(std::string_view line) {
   if (LostItsKey(line))
     AddDamage({file, number, "", heading_host, false}, evidence.facts, "a value without its key");
   if (Document(line)) {
+    sample.MarkRead();
     Hits(line);
     return;
   }
@@ -195,6 +200,7 @@ void Reader::State::OtherLine(std::string_view line) {
     }
   }
   Hits(line);
+  if (InSection()) sample.MarkRead();
   previous = line.size() < 400 && !InSection() ? line : std::string_view();
 }
 
@@ -254,6 +260,8 @@ Evidence Reader::Snapshot() const {
   AddLinkFacts(evidence.facts);
   evidence.job.AddFacts(evidence.facts);
   s_->hang.AddFacts(evidence.facts, world);
+  const bool nothing_known = evidence.recognised.empty() && evidence.facts.size() == 0;
+  AddSecondOpinion(s_->sample, nothing_known, evidence.facts);
   return evidence;
 }
 

@@ -15,8 +15,7 @@ namespace muster::diagnose {
 namespace {
 
 constexpr std::string_view kHealthy = "ok.";  // signs that say that something went well
-constexpr std::string_view kAnyComplaint = "unread.error", kAnyException = "unread.exception",
-                           kAnyOfNccl = "unread.nccl";
+constexpr std::string_view kAnyException = "unread.exception", kAnyOfNccl = "unread.nccl";
 constexpr std::string_view kUnread = "unread.";  // matched only where nothing else does
 constexpr std::string_view kBare = "bare.";      // matched only outside of tools' outputs
 
@@ -109,6 +108,7 @@ void Reader::State::Hits(std::string_view line) {
         break;
     }
   }
+  if (known) sample.MarkRead();
   if (known || InSection()) return;
   // Who complains says more than that something was raised, and that more than that it complains.
   const auto rank = [](const SignLine* sign) {

@@ -11,6 +11,7 @@
 #include "diagnose/object.h"
 #include "diagnose/plan.h"
 #include "diagnose/reader.h"
+#include "diagnose/second_opinion.h"
 #include "diagnose/section.h"
 #include "diagnose/traceback.h"
 
@@ -53,6 +54,8 @@ struct Reader::State {
   const ReaderPlan& plan;
   Evidence evidence;
   HangTable hang;
+  Sample sample;
+  bool sampled = false;  // this line is in it already
 
   std::string file, heading_host;
   ObjectAbove above;

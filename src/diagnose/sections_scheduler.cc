@@ -57,8 +57,8 @@ void ReadPods(const Section& s, FactStore& facts) {
   const auto lines = Lines(s.text);
   const Columns columns = HeadsOf(lines.front());
   struct Gang {
-    int running = 0, pending = 0, failed = 0, done = 0;
-    bool long_pending = false;
+    int running = 0, pending = 0, creating = 0;
+    bool long_pending = false, long_creating = false;
     std::string line;
   };
   std::map<std::string, Gang> gangs;
@@ -73,12 +73,12 @@ void ReadPods(const Section& s, FactStore& facts) {
     const Place at{s.file, s.first_line + number - 1};
     Gang& gang = gangs[GangOf(name)];
     if (status == "Running") ++gang.running;
-    if (status == "Completed" || status == "Succeeded") ++gang.done;
-    if (status == "Pending" || status == "ContainerCreating" || StartsWith(status, "Init:")) {
-      ++gang.pending;
+    const bool pending = status == "Pending";
+    if (pending || status == "ContainerCreating" || StartsWith(status, "Init:")) {
+      ++(pending ? gang.pending : gang.creating);
       gang.line = line;
-      gang.long_pending =
-          gang.long_pending || (status == "Pending" && IsLong(columns.Cell(line, "AGE")));
+      if (IsLong(columns.Cell(line, "AGE")))
+        (pending ? gang.long_pending : gang.long_creating) = true;
       facts.Add(s.Make("pod.waits", {{"pod", name}}, at, line));
     }
     facts.Add(
@@ -88,16 +88,18 @@ void ReadPods(const Section& s, FactStore& facts) {
   }
   if (gangs.empty()) AddDamage(s, facts, "a table without rows");
   for (const auto& [name, gang] : gangs) {
-    if (gang.running > 0 && gang.pending > 0)
+    if (gang.running > 0 && gang.pending + gang.creating > 0)
       facts.Add(s.Make("pod.gang_partial",
                        {{"gang", name},
                         {"running", std::to_string(gang.running)},
-                        {"pending", std::to_string(gang.pending)}},
+                        {"pending", std::to_string(gang.pending + gang.creating)}},
                        s.Where(gang.line), gang.line));
     else if (gang.pending > 1 || gang.long_pending)
       facts.Add(s.Make("pod.gang_pending",
                        {{"gang", name}, {"pending", std::to_string(gang.pending)}},
                        s.Where(gang.line), gang.line));
+    else if (gang.long_creating)  // placed long ago: the node is at it, and not the scheduler
+      facts.Add(s.Make("pod.creating", {{"gang", name}}, s.Where(gang.line), gang.line));
   }
 }
 

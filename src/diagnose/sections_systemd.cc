@@ -63,7 +63,9 @@ void ReadStatus(const Section& s, FactStore& facts) {
   Attributes attributes = {{"unit", std::string(unit.substr(0, unit.rfind('.')))},
                            {"state", state}};
   if (!why.empty()) attributes.emplace_back("why", why);
-  facts.Add(s.Make("service.state", std::move(attributes), s.Where("Active: "),
+  // One that failed is the same fact as the journal's line about it.
+  const std::string_view id = state == "failed" ? "unread.service" : "service.state";
+  facts.Add(s.Make(std::string(id), std::move(attributes), s.Where("Active: "),
                    std::string(unit) + ": " + std::string(active)));
 }
 

@@ -2,17 +2,14 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "diagnose/diagnosis.h"
+#include "diagnose/words/case_files.h"
 
 namespace muster::diagnose::testing {
 
-struct Case {
-  std::string name, outcome, cause, provenance, source;
-  std::vector<std::pair<std::string, std::string>> files;  // name, bytes
-};
+using diagnose::Case;
 // Sorted by name; none when the folder is not there. `folder` is relative to the source tree.
 std::vector<Case> ReadCases(const std::string& folder);
 // Compressed inputs are left to the command's own tests: nothing here unpacks.

@@ -189,6 +189,9 @@ bool ReadPcie(std::string_view line, Event& event) {
   const bool dpc = Contains(line, "DPC: containment event"), slot = Contains(line, "pciehp: Slot(");
   if (!dpc && !slot && !Contains(line, "AER:")) return false;
   if (slot && !Contains(line, "Link Down") && !Contains(line, "Card not present")) return false;
+  // A port that begins to watch, or that came back, has no error.
+  if (Contains(line, "AER: enabled with IRQ") || Contains(line, "recovery successful"))
+    return false;
   event.kind = EventKind::kAer;
   const std::string lower = ToLower(line);
   if (dpc || Contains(lower, "(fatal)"))

@@ -167,6 +167,12 @@ TEST(KernelLogTest, OtherEventsAreRecognised) {
   EXPECT_EQ(One(lines[8].first).process, "python3");
 }
 
+TEST(KernelLogTest, APortThatBeginsToWatchForErrorsHasNone) {
+  for (const char* line : {"pcieport 0000:5c:01.0: AER: enabled with IRQ 33",
+                           "pcieport 0000:5c:01.0: AER: device recovery successful"})
+    EXPECT_TRUE(ParseKernelLog(line).events.empty()) << line;
+}
+
 TEST(KernelLogTest, LostGpuWithoutANumberTakesTheAddressOfItsFirstLine) {
   const KernelLog log = ParseKernelLog(
       "NVRM: The NVIDIA GPU 0000:5d:00.0\nNVRM: (PCI ID: 10de:2330)\nNVRM: installed in this "

@@ -1,0 +1,78 @@
+#include "diagnose/second_opinion.h"
+
+#include "base/strings.h"
+#include "diagnose/words/words.h"
+
+namespace muster::diagnose {
+
+namespace {
+
+// Where to look when no word was ever seen: with who wrote the program.
+constexpr std::string_view kNoLayer = "application";
+
+// From here on a text reads like a failure: of four unseen sets nine in ten faulty texts are above
+// it, and one healthy text in six, most of which prove nothing anyway.
+constexpr double kFailure = 2.0;
+
+const words::Model& BuiltIn() {
+  // What the build wrote can be read: words_test holds it.
+  static const words::Model model = words::Model::Parse(words::EmbeddedModelText()).value();
+  return model;
+}
+
+}  // namespace
+
+void Sample::Take(std::string_view line, const std::string& file, size_t number) {
+  Line kept{std::string(line.substr(0, kLineBytes)), {file, number}};
+  if (WantsFirst()) {
+    first_.push_back(std::move(kept));
+    return;
+  }
+  last_.push_back(std::move(kept));
+  if (last_.size() > kLast) last_.pop_front();
+}
+
+void Sample::MarkRead() {
+  if (!last_.empty())
+    last_.back().read = true;
+  else if (!first_.empty())
+    first_.back().read = true;
+}
+
+std::vector<const Sample::Line*> Sample::Lines() const {
+  std::vector<const Line*> lines;
+  for (const Line& line : first_) lines.push_back(&line);
+  for (const Line& line : last_) lines.push_back(&line);
+  return lines;
+}
+
+void AddSecondOpinion(const Sample& sample, bool nothing_known, FactStore& facts) {
+  std::vector<const Sample::Line*> unread;
+  std::vector<std::string_view> all, texts;
+  for (const Sample::Line* line : sample.Lines()) {
+    all.emplace_back(line->text);
+    if (line->read) continue;
+    texts.emplace_back(line->text);
+    unread.push_back(line);
+  }
+  if (texts.empty() && !facts.Has(kAnyComplaint)) return;  // all was understood: nothing to ask
+  const std::string layer = BuiltIn().Read(all).layer;
+  facts.SetAll(kAnyComplaint, "layer", layer.empty() ? kNoLayer : layer);
+  facts.SetAll(kAnyComplaint, "says", "a line complains and no rule knows it");
+  if (texts.empty() || layer.empty()) return;
+  const size_t telling = BuiltIn().Read(texts).failure >= kFailure
+                             ? BuiltIn().MostTelling(texts, layer)
+                             : texts.size();
+  const bool fails = telling < texts.size();
+  if (!fails && !nothing_known) return;
+  const Sample::Line& shown = *unread[fails ? telling : 0];
+  const std::string text = Shorten(Printable(Trim(shown.text)), kTextBytes);
+  Fact fact{std::string(fails ? kReadsLikeFailure : kSpeaksOf), {}, shown.at, text, {}, 0, 1};
+  fact.Set("layer", layer);
+  fact.Set("says",
+           fails ? "no rule knows this, and it reads like a failure" : "nothing here is known");
+  if (fails) fact.Set("what", text);
+  facts.Add(std::move(fact));
+}
+
+}  // namespace muster::diagnose
