@@ -173,6 +173,9 @@ std::string Summary(const Diagnosis& d, const Evidence& evidence) {
   for (const auto& [what, count] : evidence.recognised) read.push_back(what);
   if (d.outcome == Outcome::kNothing)
     return fmt::format("nothing is wrong in what was given ({})", Join(read, ", "));
+  if (!d.findings.empty())
+    return fmt::format("not enough to judge; the first place to look is the {} layer: {}",
+                       d.findings.front().cause->layer, d.findings.front().title);
   return read.empty() ? "nothing here is known to Muster"
                       : fmt::format("not enough to judge ({})", Join(read, ", "));
 }
@@ -195,13 +198,7 @@ Diagnosis Judge(const Knowledge& knowledge, const Evidence& evidence) {
                    [](const Candidate& a, const Candidate& b) { return a.weight > b.weight; });
   if (candidates.size() > kMostFindings) candidates.resize(kMostFindings);
   Rank(candidates);
-  for (Candidate& c : candidates) {
-    if (c.finding.cause->kind == CauseKind::kQuestion)
-      d.bring.push_back(fmt::format("{}: {}; {}; next: {}",
-                                    c.finding.evidence.front().at.ToString(), c.finding.title,
-                                    c.finding.cause->settle, c.finding.next));
-    d.findings.push_back(std::move(c.finding));
-  }
+  for (Candidate& c : candidates) d.findings.push_back(std::move(c.finding));
   for (const Fact* damage : evidence.facts.Of("damage"))
     d.bring.push_back(fmt::format("{}: {}", damage->at.ToString(), damage->Get("what")));
   std::set<std::string> unparsable;
@@ -212,10 +209,11 @@ Diagnosis Judge(const Knowledge& knowledge, const Evidence& evidence) {
   const bool found = std::any_of(d.findings.begin(), d.findings.end(), [](const Finding& f) {
     return f.cause->kind != CauseKind::kQuestion;
   });
-  d.outcome = found                                ? Outcome::kFinding
-              : d.bring.empty() && evidence.proven ? Outcome::kNothing
-                                                   : Outcome::kNotEnough;
-  if (d.bring.empty() && d.outcome == Outcome::kNotEnough)
+  const bool open = !d.findings.empty() || !d.bring.empty();
+  d.outcome = found                      ? Outcome::kFinding
+              : !open && evidence.proven ? Outcome::kNothing
+                                         : Outcome::kNotEnough;
+  if (!open && d.outcome == Outcome::kNotEnough)
     d.bring.push_back("a log of the job (NCCL_DEBUG=INFO), the kernel log of its nodes");
   if (d.bring.size() > 16) d.bring.resize(16);
   d.summary = Summary(d, evidence);

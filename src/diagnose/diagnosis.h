@@ -40,8 +40,8 @@ enum class Outcome {
 struct Diagnosis {
   Outcome outcome = Outcome::kNotEnough;
   std::string summary;             // what happened, in one line
-  std::vector<Finding> findings;   // causes first, then what they explain
-  std::vector<std::string> bring;  // what would let it be judged, when it is not enough
+  std::vector<Finding> findings;   // causes first, then what they explain; questions too
+  std::vector<std::string> bring;  // what else would let it be judged
 };
 
 // O(causes x facts of their signs + findings^2), with findings at most kMostFindings.

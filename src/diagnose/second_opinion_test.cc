@@ -26,6 +26,7 @@ TEST(SecondOpinion, ATextThatNoRuleKnowsIsAQuestionOfItsLayer) {
   EXPECT_EQ(d.findings[0].cause->kind, CauseKind::kQuestion);
   EXPECT_FALSE(d.findings[0].evidence.empty());
   EXPECT_FALSE(d.findings[0].next.empty());
+  EXPECT_TRUE(Contains(d.summary, "the storage layer")) << d.summary;
 }
 
 TEST(SecondOpinion, IsNotAskedWhereARuleSpeaks) {

@@ -65,9 +65,11 @@ Json FindingJson(const Finding& f) {
 }
 
 std::string FindingText(const Context& context, const Finding& f, size_t number) {
+  const bool question = f.cause->kind == CauseKind::kQuestion;
   std::string text = fmt::format("\n{}. {}\n", number, Bold(context, Printable(f.title)));
-  text += fmt::format("   layer {} · {} ({:.0f} %) · {}\n", f.cause->layer, Sureness(f.confidence),
-                      f.confidence * 100, f.cause->id);
+  text += fmt::format("   layer {} · {} ({:.0f} %) · {}\n", f.cause->layer,
+                      question ? "a question" : Sureness(f.confidence), f.confidence * 100,
+                      f.cause->id);
   for (const auto& line : f.evidence) {
     text += fmt::format("   {}  {}{}\n", Printable(line.at.ToString()), line.text,
                         line.count > 1 ? fmt::format("  (x{})", line.count) : "");
@@ -77,6 +79,28 @@ std::string FindingText(const Context& context, const Finding& f, size_t number)
   if (!f.cause->runbook.empty())
     text += fmt::format("   runbook: muster runbook show {}\n", f.cause->runbook);
   return text;
+}
+
+// Causes, then what follows from them, then what is open.
+std::string FindingsText(const Context& context, const std::vector<Finding>& findings) {
+  constexpr size_t kCauses = 12, kQuestions = 4;
+  std::string causes, follow, open;
+  size_t number = 0, questions = 0;
+  for (const Finding& f : findings) {
+    if (f.cause->kind == CauseKind::kQuestion) continue;
+    if (!f.explained_by.empty())
+      follow += fmt::format("   {} (from {})\n", Printable(f.title), f.explained_by);
+    else if (number < kCauses)
+      causes += FindingText(context, f, ++number);
+  }
+  for (const Finding& f : findings) {
+    if (f.cause->kind != CauseKind::kQuestion) continue;
+    if (++questions <= kQuestions) open += FindingText(context, f, ++number);
+  }
+  if (questions > kQuestions) open += fmt::format("   and {} more\n", questions - kQuestions);
+  if (!follow.empty()) causes += "\nfollows from it:\n" + follow;
+  if (!open.empty()) causes += "\nnot settled:\n" + open;
+  return causes;
 }
 
 }  // namespace
@@ -91,22 +115,14 @@ Document DiagnosisView(const Context& context, const DiagnoseResult& result) {
   json["findings"] = Json::array();
   doc.table = Bold(context, Printable(d.summary)) + "\n";
   doc.brief = Printable(d.summary) + "\n";
-  size_t number = 0;
-  std::string follow;
   for (const Finding& f : d.findings) {
     json["findings"].push_back(FindingJson(f));
     const Level level = f.cause->kind == CauseKind::kQuestion ? Level::kUnknown : Level::kFail;
     doc.cases.push_back({f.cause->layer, f.cause->id, level, Printable(f.title)});
-    if (f.cause->kind == CauseKind::kQuestion) continue;
-    if (f.explained_by.empty() && number < 12) {
-      doc.table += FindingText(context, f, ++number);
-    } else if (!f.explained_by.empty()) {
-      follow += fmt::format("   {} (from {})\n", Printable(f.title), f.explained_by);
-    }
   }
-  if (!follow.empty()) doc.table += "\nfollows from it:\n" + follow;
+  doc.table += FindingsText(context, d.findings);
   json["bring"] = Json::array();
-  if (!d.bring.empty()) doc.table += "\nnot settled, bring:\n";
+  if (!d.bring.empty()) doc.table += "\nwhat would help:\n";
   for (const std::string& bring : d.bring) {
     json["bring"].push_back(Printable(bring));
     doc.table += fmt::format("   {}\n", Printable(bring));

@@ -49,6 +49,10 @@ expect "a broken archive is named and the rest judged" 3 gpu.fallen_off_bus "$mu
 grep -q 'muster: ' err && ok "what cannot be read is named" || bad "what cannot be read is named" "$(cat err)"
 expect "healthy beside something unreadable is not healthy" 4 "" "$muster" diagnose "$cases/ibstat-healthy/input.txt" /bin/true
 if [ "$(id -u)" -ne 0 ]; then mkdir locked; chmod 000 locked; expect "a folder without rights" 2 "" "$muster" diagnose locked; else echo "SKIP diagnose a folder without rights: root may read all"; fi
+printf 'zarray: mount of the file system failed, no such device\n' >unknown.log
+"$muster" diagnose unknown.log >out 2>err
+if [ $? -eq 4 ] && head -1 out | grep -q 'look is the storage layer' && grep -q 'unknown.log:1  zarray' out && grep -q '^   next: ' out
+then ok "a question names the layer, its line and the next command"; else bad "a question names the layer, its line and the next command" "$(head -1 out)"; fi
 printf '\033]0;owned\007[rank0]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\033[31m\n' >escapes
 "$muster" diagnose escapes >out 2>err
 if LC_ALL=C grep -q "$(printf '\033')" out err; then bad "no escape reaches the terminal" "one did"; else ok "no escape reaches the terminal"; fi
