@@ -35,6 +35,19 @@ std::string GroupIn(std::string_view line) {
   return "";
 }
 
+// Of a long line the part around what was found, and its end: programs say last why they gave up.
+std::string Shown(std::string_view line, size_t found) {
+  constexpr size_t kTail = kTextBytes / 3;
+  if (line.size() > kTextBytes && found != std::string::npos && found > kTextBytes / 2)
+    line.remove_prefix(found - kTextBytes / 3);
+  line = Trim(line);
+  if (line.size() <= kTextBytes) return Shorten(Printable(line), kTextBytes);
+  size_t tail = line.size() - kTail;
+  while ((static_cast<unsigned char>(line[tail]) & 0xC0) == 0x80 && tail + 1 < line.size()) ++tail;
+  return Shorten(Printable(line.substr(0, 3 * kTail)), 2 * kTail) +
+         Shorten(Printable(line.substr(tail)), kTail);
+}
+
 }  // namespace
 
 void Reader::State::Hits(std::string_view line) {
@@ -142,13 +155,7 @@ bool Reader::State::Match(const SignLine& sign, std::string_view line) {
   ++evidence.recognised["lines that mean something"];
   fact.id = sign.id;
   fact.at = {file, number};
-  // Of a very long line, the part around what was found.
-  std::string_view shown = line;
-  if (line.size() > kTextBytes) {
-    const size_t at = folded.find(sign.pattern.anchor());
-    if (at != std::string::npos && at > kTextBytes / 2) shown = line.substr(at - kTextBytes / 3);
-  }
-  fact.text = Shorten(Printable(Trim(shown.substr(0, 4 * kTextBytes))), kTextBytes);
+  fact.text = Shown(line, folded.find(sign.pattern.anchor()));
   Attach(ReadSpeaker(line), fact);
   if (fact.Get("host").empty()) fact.Set("host", heading_host);
   fact.object = ObjectIn(line);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "base/strings.h"
 #include "diagnose/decode.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/hash.h"
@@ -154,6 +155,18 @@ TEST(ReaderOfLongLines, ShowsThePartThatMatters) {
   EXPECT_EQ(d.findings.front().cause->id, "app.illegal_access");
   EXPECT_LE(d.findings.front().evidence.front().text.size(), kTextBytes + 4);
   EXPECT_THAT(d.findings.front().evidence.front().text, HasSubstr("illegal memory access"));
+}
+
+TEST(ReaderOfLongLines, ShowsTheEndToo) {
+  const auto d = testing::DiagnoseText(
+      "[rank0]: CUDA error: an illegal memory access was encountered " + std::string(1'000, 'x') +
+      " \xe2\x80\x94 as the kernel of step 12 said\n");
+  ASSERT_FALSE(d.findings.empty());
+  const std::string& text = d.findings.front().evidence.front().text;
+  EXPECT_LE(text.size(), kTextBytes + 4);
+  EXPECT_TRUE(text.starts_with("[rank0]: CUDA error")) << text;
+  EXPECT_TRUE(text.ends_with("kernel of step 12 said")) << text;
+  EXPECT_EQ(Printable(text), text);
 }
 
 TEST(EvidenceText, NeverCarriesEscapes) {
