@@ -48,6 +48,8 @@ Result<Pattern> Pattern::Parse(std::string_view text) {
   Pattern pattern;
   pattern.text_ = text;
   std::string literal;
+  pattern.whole_ = text.starts_with("==");
+  if (pattern.whole_) text.remove_prefix(2);
   const auto flush = [&] {
     if (literal.empty()) return;
     if (literal.size() > pattern.anchor_.size()) pattern.anchor_ = literal;
@@ -88,6 +90,8 @@ Result<Pattern> Pattern::Parse(std::string_view text) {
     if (pattern.parts_[p].kind == Part::Kind::kRest)
       return Fail(Code::kInvalid,
                   fmt::format("pattern \"{}\": a capture of the rest ends a pattern", text));
+  if (pattern.whole_ && (pattern.parts_.size() != 1 || pattern.anchor_.empty()))
+    return Fail(Code::kInvalid, fmt::format("pattern \"=={}\": a whole line is plain text", text));
   if (pattern.anchor_.size() < 4)
     return Fail(Code::kInvalid,
                 fmt::format("pattern \"{}\": needs four characters of plain text in a row", text));
@@ -154,6 +158,7 @@ bool Pattern::MatchFrom(std::string_view line, std::string_view folded, size_t a
 }
 
 bool Pattern::Match(std::string_view line, std::string_view folded, Attributes& captured) const {
+  if (whole_) return Trim(folded) == anchor_;
   const size_t had = captured.size();
   const Part& first = parts_.front();
   if (first.kind != Part::Kind::kLiteral) {

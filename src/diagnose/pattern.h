@@ -1,7 +1,8 @@
 // The language in which the catalogue writes what a line says: literal text without regard to case,
 // `{name}` for a word to keep (a quoted one without its quotes), `{name:int}` for digits, `{name*}`
-// for the rest of the line, `%` for any text. No backtracking over captures, so a match is
-// O(length of the line x occurrences of the first literal).
+// for the rest of the line, `%` for any text, `==text` for a line that is this text and nothing
+// else. No backtracking over captures, so a match is O(length of the line x occurrences of the
+// first literal).
 #pragma once
 
 #include <string>
@@ -15,8 +16,8 @@ namespace muster::diagnose {
 
 class Pattern {
  public:
-  // kInvalid: an unclosed brace, two captures without text between them, or no literal of four
-  // characters to look for.
+  // kInvalid: an unclosed brace, two captures without text between them, no literal of four
+  // characters to look for, or `==` before more than plain text.
   static Result<Pattern> Parse(std::string_view text);
 
   // The longest literal, in lower case: a line without it cannot match.
@@ -34,6 +35,7 @@ class Pattern {
                  Attributes& captured) const;
   std::string text_, anchor_;
   std::vector<Part> parts_;
+  bool whole_ = false;
 };
 
 // ASCII lower case of a line, into `out` (reused, no allocation once it is large enough).

@@ -56,6 +56,12 @@ TEST(PatternText, AWordThatBeginsAPatternIsTheLastOneBeforeTheTextBehindIt) {
   EXPECT_EQ(Captured("{name}: Failed again", "Failed again"), (Attributes{{"no", "match"}}));
 }
 
+TEST(PatternText, TwoEqualSignsAskForTheWholeLine) {
+  EXPECT_EQ(Captured("==Killed", "  killed\r"), Attributes{});
+  EXPECT_EQ(Captured("==Killed", "Killed process 41"), (Attributes{{"no", "match"}}));
+  EXPECT_FALSE(Pattern::Parse("==a {word} of it").ok());
+}
+
 TEST(PatternText, RefusesWhatCannotBeLookedFor) {
   for (const char* text : {"", "{a}", "ab{x}c", "{a}{b}text", "text {unclosed"})
     EXPECT_FALSE(Pattern::Parse(text).ok()) << text;
