@@ -74,6 +74,8 @@ constexpr Marker kMarkers[] = {
     {R"("loss": ")", "training log", true, true},
     {"\tloss ", "training log", true, true},
     {"img/sec", "training log"},
+    {"torchelastic.worker.status.succeeded", "torchelastic's events"},
+    {"| train_loss ", "training log", true, true},
     {"`trainer.fit` stopped: `max_", "training log"},
     {"# osu mpi", "OSU benchmark"},
     {"bw average[gb/sec]", "perftest"},
