@@ -1,5 +1,7 @@
 #include "diagnose/line_damage.h"
 
+#include <algorithm>
+
 #include "base/strings.h"
 
 namespace muster::diagnose {
@@ -42,8 +44,20 @@ bool PieceOfJson(std::string_view line) {
   return text.starts_with('"') && Contains(text, "\": ");
 }
 
+namespace {
+
+// "Mon Nov 23 05:48:51 2026", which sinfo -l and squeue -l print above their headings.
+bool Asctime(std::string_view line) {
+  const auto words = SplitBlank(line);
+  return words.size() == 5 && words[0].size() == 3 && words[1].size() == 3 &&
+         std::count(words[3].begin(), words[3].end(), ':') == 2 && ParseInt(words[4]).ok();
+}
+
+}  // namespace
+
 bool SameShape(std::string_view heading, std::string_view line) {
-  if (line.empty() || line.find_first_of("#$") != std::string_view::npos) return false;
+  if (line.empty() || Asctime(line) || line.find_first_of("#$") != std::string_view::npos)
+    return false;
   if (line[0] == '|') return heading[0] == '|';  // of a drawn table
   const auto cells = [](std::string_view text) {
     const auto commas = Split(text, ',').size();

@@ -181,6 +181,7 @@ void ReadSinfo(const Section& s, FactStore& facts) {
     return -1;
   };
   const int state = index_of("STATE"), nodes = index_of("NODELIST"), job = index_of("JOBID");
+  const int reason = index_of("REASON");
   const Columns columns = HeadsOf(head);
   if (job < 0 && lines.size() < 2) AddDamage(s, facts, "a table without rows");
   for (size_t n = 1; n < lines.size(); ++n) {
@@ -197,13 +198,19 @@ void ReadSinfo(const Section& s, FactStore& facts) {
                          at, lines[n]));
       continue;
     }
-    if (state >= 0 && nodes >= 0 && words.size() > static_cast<size_t>(std::max(state, nodes)))
+    // A reason has blanks: what stands behind it is counted from the end.
+    const auto word = [&](int column) {
+      const size_t after = heads.size() - static_cast<size_t>(column);
+      return std::string(words[reason >= 0 && reason < column ? words.size() - after
+                                                              : static_cast<size_t>(column)]);
+    };
+    if (state >= 0 && nodes >= 0 && words.size() >= heads.size())
       facts.Add(s.Make("slurm.node",
-                       {{"host", std::string(words[static_cast<size_t>(nodes)])},
-                        {"state", std::string(words[static_cast<size_t>(state)])},
+                       {{"host", word(nodes)},
+                        {"state", word(state)},
                         {"reason", columns.Cell(lines[n], "REASON")}},
                        at, lines[n]));
-    else if (state < 0 && nodes >= 0 && index_of("REASON") >= 0 && words.size() >= 2)
+    else if (state < 0 && nodes >= 0 && reason >= 0 && words.size() >= 2)
       // sinfo -R and --list-reasons: these nodes are out, whichever columns were asked for.
       facts.Add(s.Make("slurm.node",
                        {{"host", columns.Cell(lines[n], "NODELIST")},
