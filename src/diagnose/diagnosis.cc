@@ -27,13 +27,14 @@ struct Witness {
   int weight;
 };
 
-// "{why}" is what the line itself says of it, in the catalogue's words; a "{what}" that was not
-// captured is the line.
+// "{why}" is what the line itself says of it, in the catalogue's words; "{line}", and a "{what}" that
+// was not captured, is the line.
 std::string Title(const Knowledge& knowledge, const Cause& cause, const Fact& fact) {
   constexpr size_t kLine = 120;
   Fact whole = fact;
   if (Contains(cause.title, "{why}") && fact.Get("why").empty())
     whole.Set("why", knowledge.ReasonIn(fact));
+  if (Contains(cause.title, "{line}")) whole.Set("line", Shorten(fact.text, kLine));
   std::string title = Fill(cause.title, whole);
   if (!Contains(cause.title, "{what}") || !fact.Get("what").empty() || !Contains(title, "?"))
     return title;

@@ -71,7 +71,6 @@ void AddSecondOpinion(const Sample& sample, bool nothing_known, FactStore& facts
   fact.Set("layer", layer);
   fact.Set("says",
            fails ? "no rule knows this, and it reads like a failure" : "nothing here is known");
-  if (fails) fact.Set("what", text);
   facts.Add(std::move(fact));
 }
 
