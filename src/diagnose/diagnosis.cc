@@ -27,8 +27,8 @@ struct Witness {
   int weight;
 };
 
-// "{why}" is what the line itself says of it, in the catalogue's words; "{line}", and a "{what}" that
-// was not captured, is the line.
+// "{why}" is what the line itself says of it, in the catalogue's words; "{line}", and a "{what}"
+// that was not captured, is the line.
 std::string Title(const Knowledge& knowledge, const Cause& cause, const Fact& fact) {
   constexpr size_t kLine = 120;
   Fact whole = fact;
