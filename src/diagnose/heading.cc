@@ -31,7 +31,7 @@ std::string HeadingHost(std::string_view line) {
   if (const size_t at = line.find('@'); at != std::string_view::npos && at < 24 &&
                                         line.find_first_of("#$") != std::string_view::npos) {
     const std::string_view rest = line.substr(at + 1);
-    const std::string_view host = rest.substr(0, rest.find_first_of(":~ ]#$"));
+    const std::string_view host = rest.substr(0, rest.find_first_of(":~ [](#$/"));
     return host == "localhost" ? "" : std::string(host);
   }
   if (line.size() > 80 || line.size() < 4) return "";

@@ -62,7 +62,8 @@ constexpr std::array kSmiKeys = {
 
 void ReadSmiQuery(const Section& s, FactStore& facts) {
   std::string gpu;
-  int index = -1;
+  int index = -1;  // -1: no heading of a GPU was given
+  const auto number = [&] { return index < 0 ? std::string() : std::to_string(index); };
   std::vector<std::pair<size_t, std::string>> path;  // indentation, heading
   std::map<std::string, std::string> width, width_max;
   SameKeys keys;  // those that are read here
@@ -99,7 +100,7 @@ void ReadSmiQuery(const Section& s, FactStore& facts) {
     for (const auto& [i, heading] : path) full += heading + "/";
     full += key;
     if (nvidia_smi::SaysLost(value))
-      facts.Add(s.Make("gpu.lost", {{"gpu", std::to_string(index)}, {"pci", gpu}}, s.At(at), line));
+      facts.Add(s.Make("gpu.lost", {{"gpu", number()}, {"pci", gpu}}, s.At(at), line));
     for (const SmiKey& k : kSmiKeys) {
       if (!full.ends_with(k.path)) continue;
       keys.Key(k.path);
@@ -120,9 +121,8 @@ void ReadSmiQuery(const Section& s, FactStore& facts) {
       if (const size_t blank = said.find(' ');
           blank != std::string::npos && !said.empty() && said[0] >= '0' && said[0] <= '9')
         said.resize(blank);
-      facts.Add(s.Make(std::string(k.fact),
-                       {{"gpu", std::to_string(index)}, {"pci", gpu}, {"value", said}}, s.At(at),
-                       line));
+      facts.Add(s.Make(std::string(k.fact), {{"gpu", number()}, {"pci", gpu}, {"value", said}},
+                       s.At(at), line));
       if (k.fact == "gpu.pcie_width") width[gpu] = said;
       if (k.fact == "gpu.pcie_width_max") width_max[gpu] = said;
       break;

@@ -160,12 +160,13 @@ bool ReadSxid(std::string_view line, Event& event) {
   return true;
 }
 
-// The first thing that looks like an address in a text.
+// The first thing that looks like an address in a text; "21:29:39" is the time of the line.
 void FindAddress(std::string_view text, Event& event) {
   for (auto word : SplitBlank(text)) {
     if (auto bare = After(word, "PCI:")) word = *bare;
     while (!word.empty() && (word.back() == ':' || word.back() == ',')) word.remove_suffix(1);
-    if (word.find(':') == std::string_view::npos) continue;
+    const bool time = word.size() >= 8 && word[2] == ':' && word[5] == ':';
+    if (time || word.find(':') == std::string_view::npos) continue;
     if (PciSlot(word)) return ReadAddress(word, event);
   }
 }

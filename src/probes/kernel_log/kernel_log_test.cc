@@ -83,6 +83,13 @@ TEST(KernelLogTest, XidIsReadInEveryFormOfTheLog) {
         << stamp;
 }
 
+TEST(KernelLogTest, ATimeIsNoAddress) {
+  const KernelLog log = ParseKernelLog(
+      "[Fri Apr  5 21:29:39 2024] NVRM: GPU 0000:a1:00.0: GPU has fallen off the bus.\n");
+  ASSERT_EQ(log.events.size(), 1u);
+  EXPECT_EQ(log.events[0].pci, "0000:a1:00.0");
+}
+
 TEST(KernelLogTest, ProcessAndOlderShapesAreRead) {
   Event event =
       One("NVRM: Xid (PCI:0000:1b:00): 31, pid=4711, name=python3, Ch 00000008, intr 10000000. MMU "
