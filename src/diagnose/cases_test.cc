@@ -1,5 +1,6 @@
 // The golden set: captures/diagnose/CASE/{input files, expected.yaml}. Each case is read from its
 // files alone, and the first cause must be the expected one; a healthy one must give none.
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -40,6 +41,16 @@ TEST(Cases, EachHasItsExpectedFirstCause) {
     const std::string wanted = c.outcome == "finding" ? c.cause : c.outcome;
     EXPECT_EQ(first, wanted) << c.name << ": " << d.summary
                              << (d.bring.empty() ? "" : "\n  bring: " + d.bring.front());
+  }
+}
+
+TEST(Cases, WhatIsFoundNeverExplainsItselfInACircle) {
+  for (const Case& c : testing::ReadCases("captures/diagnose")) {
+    const Diagnosis d = testing::DiagnoseCase(c);
+    if (d.outcome != Outcome::kFinding) continue;
+    EXPECT_TRUE(std::any_of(d.findings.begin(), d.findings.end(), [](const Finding& f) {
+      return f.cause->kind != CauseKind::kQuestion && f.explained_by.empty();
+    })) << c.name;
   }
 }
 

@@ -44,7 +44,7 @@ struct Diagnosis {
   std::vector<std::string> bring;  // what else would let it be judged
 };
 
-// O(causes x facts of their signs + findings^2), with findings at most kMostFindings.
+// O(causes x facts of their signs + findings^3), with findings at most kMostFindings.
 Diagnosis Judge(const Knowledge& knowledge, const Evidence& evidence);
 
 }  // namespace muster::diagnose

@@ -65,12 +65,28 @@ bool Explains(const Candidate& cause, const Candidate& other) {
            *cause.finding.first > *other.finding.first + kNoticed);
 }
 
+// Is `id` in the chain of what explains `c`?
+bool ComesFrom(const std::vector<Candidate>& candidates, const Candidate& c, std::string_view id) {
+  const Candidate* at = &c;
+  for (size_t steps = 0; at != nullptr && steps <= candidates.size(); ++steps) {
+    const std::string& next = at->finding.explained_by;
+    if (next.empty() || next == id) return next == id;
+    at = nullptr;
+    for (const Candidate& other : candidates)
+      if (other.finding.cause->id == next && (at == nullptr || !other.finding.explained_by.empty()))
+        at = &other;
+  }
+  return false;
+}
+
 void FindExplained(std::vector<Candidate>& candidates) {
-  // Chains end: whoever is explained may explain others, but nobody explains who explains it.
-  for (Candidate& b : candidates) {
+  // Chains end: whoever is explained may explain others, but nobody explains what it comes from.
+  // The surest are asked last, so that where all explain each other the surest stands for itself.
+  for (size_t i = candidates.size(); i-- > 0;) {
+    Candidate& b = candidates[i];
     const Candidate* best = nullptr;
     for (const Candidate& a : candidates) {
-      if (&a == &b || !Explains(a, b) || a.finding.explained_by == b.finding.cause->id) continue;
+      if (&a == &b || !Explains(a, b) || ComesFrom(candidates, a, b.finding.cause->id)) continue;
       if (best == nullptr || a.weight > best->weight) best = &a;
     }
     if (best != nullptr) b.finding.explained_by = best->finding.cause->id;
