@@ -27,19 +27,36 @@ struct Witness {
   int weight;
 };
 
+// How many of the names that a pattern asks for a fact has.
+size_t Known(std::string_view pattern, const Fact& fact) {
+  size_t known = 0;
+  for (size_t at = pattern.find('{'); at != std::string_view::npos;
+       at = pattern.find('{', at + 1)) {
+    const size_t end = pattern.find('}', at);
+    if (end == std::string_view::npos) break;
+    known += !fact.Get(pattern.substr(at + 1, end - at - 1)).empty();
+  }
+  return known;
+}
+
+struct Title {
+  std::string text;
+  size_t known = 0;  // of its names
+};
+
 // "{why}" is what the line itself says of it, in the catalogue's words; "{line}", and a "{what}"
 // that was not captured, is the line.
-std::string Title(const Knowledge& knowledge, const Cause& cause, const Fact& fact) {
+Title TitleOf(const Knowledge& knowledge, const Cause& cause, const Fact& fact) {
   constexpr size_t kLine = 120;
   Fact whole = fact;
   if (Contains(cause.title, "{why}") && fact.Get("why").empty())
     whole.Set("why", knowledge.ReasonIn(fact));
   if (Contains(cause.title, "{line}")) whole.Set("line", Shorten(fact.text, kLine));
-  std::string title = Fill(cause.title, whole);
-  if (!Contains(cause.title, "{what}") || !fact.Get("what").empty() || !Contains(title, "?"))
+  Title title{Fill(cause.title, whole), Known(cause.title, whole)};
+  if (!Contains(cause.title, "{what}") || !fact.Get("what").empty() || !Contains(title.text, "?"))
     return title;
   whole.Set("what", Shorten(fact.text, kLine));
-  return Fill(cause.title, whole);
+  return {Fill(cause.title, whole), title.known};
 }
 
 // What is left to complain of; all of it, and `healed`, when everything went away.
@@ -53,10 +70,14 @@ Candidate MakeCandidate(const Knowledge& knowledge, const Cause& cause, const Fa
     c.healed = std::all_of(witnesses.begin(), witnesses.end(), gone);
     if (!c.healed) std::erase_if(witnesses, gone);
   }
+  size_t known = 0;
   for (const auto& [fact, weight] : witnesses) {
-    if (c.facts.empty() || weight > c.weight) {
-      c.finding.title = Title(knowledge, cause, *fact);
+    // Of witnesses of one weight the first that knows the most of what the title names.
+    Title title = TitleOf(knowledge, cause, *fact);
+    if (c.facts.empty() || weight > c.weight || (weight == c.weight && title.known > known)) {
+      c.finding.title = std::move(title.text);
       c.finding.next = Fill(cause.next, *fact);
+      known = title.known;
     }
     c.weight = std::max(c.weight, weight);
     c.facts.push_back(fact);
@@ -87,6 +108,27 @@ void OneSubjectForALine(BySubject& by_subject) {
   std::erase_if(by_subject, [](const auto& subject) { return subject.second.empty(); });
 }
 
+// One device under two names ("0000:a1:00" and "0000:a1:00.0"), and the lines of a file that name
+// none where the others of the file name just one: all of one subject.
+void JoinNames(BySubject& by_subject) {
+  const auto join = [&](const std::string& from, const std::string& to) {
+    std::vector<Witness>& all = by_subject[to];
+    all.insert(all.end(), by_subject[from].begin(), by_subject[from].end());
+    by_subject.erase(from);
+  };
+  std::vector<std::string> names;
+  for (const auto& [on, witnesses] : by_subject) names.push_back(on);
+  for (const std::string& on : names)
+    if (on.ends_with(".0") && by_subject.contains(on.substr(0, on.size() - 2)))
+      join(on, on.substr(0, on.size() - 2));
+  if (by_subject.size() != 2) return;
+  const auto& [a, in_a] = *by_subject.begin();
+  const auto& [b, in_b] = *by_subject.rbegin();
+  if (Unnamed(a) == Unnamed(b) || in_a.front().fact->at.file != in_b.front().fact->at.file) return;
+  const std::string less = Unnamed(a) > Unnamed(b) ? a : b, more = Unnamed(a) > Unnamed(b) ? b : a;
+  join(less, more);
+}
+
 void Collect(const Knowledge& knowledge, const Cause& cause, const FactStore& facts,
              std::vector<Candidate>& out) {
   if (std::any_of(cause.unless.begin(), cause.unless.end(),
@@ -107,6 +149,7 @@ void Collect(const Knowledge& knowledge, const Cause& cause, const FactStore& fa
     }
   }
   if (unnamed && by_subject.size() > 1) OneSubjectForALine(by_subject);
+  if (by_subject.size() > 1) JoinNames(by_subject);
   for (auto& [on, witnesses] : by_subject)
     out.push_back(MakeCandidate(knowledge, cause, facts, on, std::move(witnesses)));
 }

@@ -120,7 +120,8 @@ bool ReadKernelLine(std::string_view line, const std::string& file, size_t numbe
                                    Contains(lower, "card not present") ||
                                    (Contains(lower, "uncorrect") && Contains(lower, "(fatal)"))
                                ? "fatal"
-                           : Contains(lower, "uncorrect") ? "uncorrectable"
+                           : Contains(lower, "uncorrect") || Contains(lower, "recover")
+                               ? "uncorrectable"
                                                           : "corrected");
     }
     Attach(ReadSpeaker(line), fact);
