@@ -63,6 +63,7 @@ TEST(Knowledge, EverySignACauseAsksForIsMadeBySomebody) {
                                           "python.raised",
                                           "gpu.fallen_off",
                                           "pcie.rev_ff",
+                                          "pcie.acs_redirect",
                                           "verdict",
                                           "metric.xid",
                                           "gpu.remap_failed",

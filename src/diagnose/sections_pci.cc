@@ -20,6 +20,8 @@ bool LspciHead(std::string_view line) {
   return i >= 7 && i <= 16 && i < line.size() && line[i] == ' ' && Contains(line.substr(0, i), ":");
 }
 
+bool AcsRow(std::string_view line) { return Trim(line).starts_with("ACSCtl: SrcValid"); }
+
 void ReadLspci(const Section& s, FactStore& facts) {
   std::string slot, name;
   int speed_max = 0, width_max = 0;
@@ -73,7 +75,10 @@ void ReadLspci(const Section& s, FactStore& facts) {
             {{"pci", slot}, {"value", std::to_string(speed)}, {"max", std::to_string(speed_max)}},
             s.At(at), line));
     } else if (Contains(line, "ACSCtl:") && Contains(line, "ReqRedir+")) {
-      facts.Add(s.Make("pcie.acs_redirect", {{"pci", slot}}, s.At(at), line));
+      // Rows without headings are the answer to somebody who asked for just this.
+      const std::string_view asked = slot.empty() ? "yes" : "no";
+      facts.Add(s.Make("pcie.acs_redirect", {{"pci", slot}, {"asked", std::string(asked)}},
+                       s.At(at), line));
     } else if (Contains(line, "Unknown header type 7f")) {
       facts.Add(s.Make("pcie.rev_ff", {{"pci", slot}, {"name", name}}, s.At(at), line));
     }
@@ -86,6 +91,7 @@ constexpr std::array kPci = {
                 [](std::string_view l) { return Indented(l) || LspciHead(l); }, ReadLspci},
     SectionKind{"lspci", "mellanox technologies", LspciHead,
                 [](std::string_view l) { return Indented(l) || LspciHead(l); }, ReadLspci},
+    SectionKind{"lspci", "acsctl: srcvalid", AcsRow, AcsRow, ReadLspci},
 };
 
 }  // namespace
