@@ -122,7 +122,7 @@ bool ReadKernelLine(std::string_view line, const std::string& file, size_t numbe
                                ? "fatal"
                            : Contains(lower, "uncorrect") || Contains(lower, "recover")
                                ? "uncorrectable"
-                                                          : "corrected");
+                               : "corrected");
     }
     Attach(ReadSpeaker(line), fact);
     // "caused by previous Xid 145": what came first, whether or not its own line was given.
