@@ -63,6 +63,12 @@ void ReadDiagJson(const Section& s, FactStore& facts) {
                      s.Where("runtime_error"), diag->runtime_error));
   size_t ran = 0, skipped = 0;
   for (const auto& test : diag->tests) {
+    const auto failed = [](const dcgm::DiagResult& r) { return r.outcome == dcgm::Outcome::kFail; };
+    if (test.has_summary && failed(test.summary) &&
+        std::none_of(test.results.begin(), test.results.end(), failed))
+      facts.Add(s.Make("dcgm.fail", {{"gpu", ""}, {"test", test.name}, {"what", "summary"}},
+                       s.Where("\"" + test.name + "\""),
+                       fmt::format("{}: its summary says Fail, no single result does", test.name)));
     for (const auto& result : test.results) {
       const std::string gpu = result.gpus.empty() ? "" : std::to_string(result.gpus.front());
       const std::string line =
@@ -139,11 +145,13 @@ void ReadKubeObject(const Section& s, const Json& object, FactStore& facts, int 
   const std::string name =
       meta != object.end() && meta->is_object() ? Text(*meta, "name") : std::string();
   if (kind == "Node" || kind.empty()) {
+    bool ready = false;
     if (const auto conditions = status->find("conditions");
         conditions != status->end() && conditions->is_array())
       for (const Json& c : *conditions) {
         if (!c.is_object()) continue;
         const std::string type = Text(c, "type"), value = Text(c, "status");
+        ready = ready || type == "Ready";
         if (kind == "Node" && ((type == "Ready" && value != "True") ||
                                (type.ends_with("Pressure") && value == "True")))
           facts.Add(
@@ -151,6 +159,7 @@ void ReadKubeObject(const Section& s, const Json& object, FactStore& facts, int 
                      s.Where(Text(c, "message")),
                      fmt::format("node {}: {} is {}: {}", name, type, value, Text(c, "message"))));
       }
+    if (kind == "Node" && !ready) AddDamage(s, facts, "a node without its condition Ready");
   }
   if (kind == "Pod")
     facts.Add(s.Make("pod.status", {{"pod", name}, {"status", Text(*status, "phase")}},

@@ -135,6 +135,7 @@ TEST(Knowledge, EverySignACauseAsksForIsMadeBySomebody) {
                                           "pod.gang_pending",
                                           "pod.creating",
                                           "slurm.node",
+                                          "slurm.partition",
                                           "kube.node",
                                           "metric.up",
                                           "metric.blank",

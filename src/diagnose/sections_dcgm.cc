@@ -10,10 +10,18 @@ namespace muster::diagnose {
 
 namespace {
 
+// "GPU3: Fail" says of GPU 3 what "Fail" says of the test.
+std::string_view Verdict(std::string_view value) {
+  const size_t colon = value.find(": ");
+  return StartsWith(value, "GPU") && colon != std::string_view::npos && colon < 8
+             ? Trim(value.substr(colon + 2))
+             : value;
+}
+
 // "| GPU Memory   | Fail - GPU: 0   |", from the middle of a table.
 bool DiagRow(std::string_view line) {
   const auto cells = Split(line, '|');
-  return cells.size() == 4 && Trim(cells[0]).empty() && StartsWith(Trim(cells[2]), "Fail");
+  return cells.size() == 4 && Trim(cells[0]).empty() && StartsWith(Verdict(Trim(cells[2])), "Fail");
 }
 
 void ReadDiagText(const Section& s, FactStore& facts) {
@@ -27,8 +35,9 @@ void ReadDiagText(const Section& s, FactStore& facts) {
     if (cells.size() < 3) continue;
     const std::string_view name = Trim(cells[1]), value = Trim(cells[2]);
     if (!name.empty() && name != "Diagnostic" && name != "Warning" && name != "Error") test = name;
-    const bool fail = StartsWith(ToLower(value), "fail");
-    if (StartsWith(ToLower(value), "pass") || fail || StartsWith(ToLower(value), "skip")) ++results;
+    const std::string verdict = ToLower(Verdict(value));
+    const bool fail = StartsWith(verdict, "fail");
+    if (StartsWith(verdict, "pass") || fail || StartsWith(verdict, "skip")) ++results;
     if (fail || ((name == "Warning" || name == "Error") && !value.empty())) {
       std::string gpu;
       for (const std::string_view mark : {"GPU: ", "GPU ", "GPU"})

@@ -181,7 +181,7 @@ void ReadSinfo(const Section& s, FactStore& facts) {
     return -1;
   };
   const int state = index_of("STATE"), nodes = index_of("NODELIST"), job = index_of("JOBID");
-  const int reason = index_of("REASON");
+  const int reason = index_of("REASON"), avail = index_of("AVAIL");
   const Columns columns = HeadsOf(head);
   if (job < 0 && lines.size() < 2) AddDamage(s, facts, "a table without rows");
   for (size_t n = 1; n < lines.size(); ++n) {
@@ -204,6 +204,9 @@ void ReadSinfo(const Section& s, FactStore& facts) {
       return std::string(words[reason >= 0 && reason < column ? words.size() - after
                                                               : static_cast<size_t>(column)]);
     };
+    if (avail > 0 && words.size() > static_cast<size_t>(avail) && word(avail) != "up")
+      facts.Add(s.Make("slurm.partition", {{"name", std::string(words[0])}, {"state", word(avail)}},
+                       at, lines[n]));
     if (state >= 0 && nodes >= 0 && words.size() >= heads.size())
       facts.Add(s.Make("slurm.node",
                        {{"host", word(nodes)},
