@@ -209,7 +209,7 @@ bool MetricLine(std::string_view line) {
 bool CollectiveLine(std::string_view line) {
   if (line.empty() || line[0] == '#' || Contains(line, " NCCL ")) return true;
   const std::string_view text = Trim(line);
-  return text.empty() || (text[0] >= '0' && text[0] <= '9');
+  return text.empty() || (text[0] >= '0' && text[0] <= '9') || text.starts_with("rccl-tests: Ver");
 }
 
 constexpr std::array kMeasure = {
