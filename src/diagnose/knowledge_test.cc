@@ -140,6 +140,8 @@ TEST(Knowledge, EverySignACauseAsksForIsMadeBySomebody) {
                                           "metric.up",
                                           "metric.blank",
                                           "pod.status",
+                                          "pod.unready",
+                                          "pod.restarting",
                                           "node.out_of_memory",
                                           "redfish.health",
                                           "redfish.event",

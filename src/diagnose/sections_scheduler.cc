@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -53,6 +54,22 @@ bool IsLong(std::string_view age) {
   return age.find('m') != std::string_view::npos && minutes.ok() && *minutes >= 10;
 }
 
+// "0/1" of a pod that runs; "77 (2m ago)": five restarts in a pod's life, or one in this hour.
+void LooksAtRunningPod(const Section& s, std::span<const std::string_view> cells, Place at,
+                       std::string_view line, FactStore& facts) {
+  const std::string name(cells[0]);
+  const size_t slash = cells[1].find('/');
+  if (slash != std::string_view::npos && cells[1].substr(0, slash) != cells[1].substr(slash + 1))
+    facts.Add(s.Make("pod.unready", {{"pod", name}, {"ready", std::string(cells[1])}}, at, line));
+  const auto restarts = ParseInt(cells[3]);
+  if (!restarts.ok() || *restarts == 0) return;
+  const bool this_hour = cells.size() > 5 && cells[5] == "ago)" && StartsWith(cells[4], "(") &&
+                         cells[4].find_first_of("dhy") == std::string_view::npos;
+  if (*restarts >= 5 || this_hour)
+    facts.Add(
+        s.Make("pod.restarting", {{"pod", name}, {"count", std::string(cells[3])}}, at, line));
+}
+
 void ReadPods(const Section& s, FactStore& facts) {
   const auto lines = Lines(s.text);
   const Columns columns = HeadsOf(lines.front());
@@ -72,7 +89,10 @@ void ReadPods(const Section& s, FactStore& facts) {
     const std::string status(words[name_at + 2]);
     const Place at{s.file, s.first_line + number - 1};
     Gang& gang = gangs[GangOf(name)];
-    if (status == "Running") ++gang.running;
+    if (status == "Running") {
+      ++gang.running;
+      LooksAtRunningPod(s, std::span(words).subspan(name_at), at, line, facts);
+    }
     const bool pending = status == "Pending";
     if (pending || status == "ContainerCreating" || StartsWith(status, "Init:")) {
       ++(pending ? gang.pending : gang.creating);
