@@ -48,6 +48,7 @@ std::span<const SectionKind> NvlinkSections();     // nvidia-smi topo -m, nvlink
 std::span<const SectionKind> DcgmSections();       // dcgmi diag
 std::span<const SectionKind> PciSections();        // lspci
 std::span<const SectionKind> SchedulerSections();  // kubectl tables, scontrol, sinfo, squeue
+std::span<const SectionKind> ObjectSections();     // kubectl get of other objects
 std::span<const SectionKind> MeasureSections();    // nccl-tests, Prometheus text
 std::span<const SectionKind> BandwidthSections();  // nvbandwidth, rows of nccl-tests by themselves
 std::span<const SectionKind> TopologySections();   // ibnetdiscover

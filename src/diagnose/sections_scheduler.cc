@@ -9,49 +9,17 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
+#include "diagnose/columns.h"
 #include "diagnose/section.h"
 
 namespace muster::diagnose {
 
 namespace {
 
-// Columns of a table by the place where their heads begin; cells may hold single blanks.
-struct Columns {
-  std::vector<std::pair<std::string, size_t>> heads;
-  std::string Cell(std::string_view line, std::string_view head) const {
-    for (size_t i = 0; i < heads.size(); ++i) {
-      if (heads[i].first != head || heads[i].second >= line.size()) continue;
-      const size_t end = i + 1 < heads.size() ? heads[i + 1].second : line.size();
-      return std::string(Trim(line.substr(heads[i].second, end - heads[i].second)));
-    }
-    return "";
-  }
-};
-
-Columns HeadsOf(std::string_view line) {
-  Columns columns;
-  for (size_t i = 0; i < line.size();) {
-    while (i < line.size() && line[i] == ' ') ++i;
-    const size_t begin = i;
-    // One blank belongs to a head ("NOMINATED NODE"); two end it.
-    while (i < line.size() && !(line[i] == ' ' && (i + 1 >= line.size() || line[i + 1] == ' ')))
-      ++i;
-    if (i > begin) columns.heads.emplace_back(std::string(line.substr(begin, i - begin)), begin);
-  }
-  return columns;
-}
-
 // "train" of "train-0", "train-7ttc7", "ns/train-worker-3": a gang is told by what its names share.
 std::string GangOf(std::string_view pod) {
   const size_t dash = pod.rfind('-');
   return std::string(dash == std::string_view::npos ? pod : pod.substr(0, dash));
-}
-
-// "14h", "2d3h", "10m": longer than a scheduler takes; "42s", "3m12s" are not.
-bool IsLong(std::string_view age) {
-  if (age.find_first_of("dhy") != std::string_view::npos) return true;
-  const auto minutes = ParseInt(age.substr(0, age.find('m')));
-  return age.find('m') != std::string_view::npos && minutes.ok() && *minutes >= 10;
 }
 
 // "0/1" of a pod that runs; "77 (2m ago)": five restarts in a pod's life, or one in this hour.
@@ -97,7 +65,7 @@ void ReadPods(const Section& s, FactStore& facts) {
     if (pending || status == "ContainerCreating" || StartsWith(status, "Init:")) {
       ++(pending ? gang.pending : gang.creating);
       gang.line = line;
-      if (IsLong(columns.Cell(line, "AGE")))
+      if (IsLongAge(columns.Cell(line, "AGE")))
         (pending ? gang.long_pending : gang.long_creating) = true;
       facts.Add(s.Make("pod.waits", {{"pod", name}}, at, line));
     }
@@ -208,6 +176,12 @@ void ReadSinfo(const Section& s, FactStore& facts) {
     const auto words = SplitBlank(lines[n]);
     const Place at{s.file, s.first_line + n};
     if (job >= 0) {  // squeue
+      const int st = index_of("ST");
+      if (st >= 0 && words.size() > static_cast<size_t>(std::max(st, job)))
+        facts.Add(s.Make("slurm.job",
+                         {{"job", std::string(words[static_cast<size_t>(job)])},
+                          {"state", std::string(words[static_cast<size_t>(st)])}},
+                         at, lines[n]));
       const size_t open = lines[n].rfind('('), close = lines[n].rfind(')');
       if (open == std::string_view::npos || close == std::string_view::npos || close < open)
         continue;

@@ -141,6 +141,12 @@ constexpr std::array kSmiTables = {
     SectionKind{"nvidia-smi csv", "index, ",
                 [](std::string_view l) { return l.starts_with("index, "); },
                 [](std::string_view l) { return Contains(l, ", "); }, ReadSmiCsv, true},
+    SectionKind{"nvidia-smi csv", "gpu_bus_id, ",
+                [](std::string_view l) { return l.starts_with("gpu_bus_id, "); },
+                [](std::string_view l) { return Contains(l, ", "); }, ReadSmiCsv, true},
+    SectionKind{"nvidia-smi csv", "gpu_uuid, ",
+                [](std::string_view l) { return l.starts_with("gpu_uuid, "); },
+                [](std::string_view l) { return Contains(l, ", "); }, ReadSmiCsv, true},
 };
 
 }  // namespace
