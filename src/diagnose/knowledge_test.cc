@@ -137,6 +137,7 @@ TEST(Knowledge, EverySignACauseAsksForIsMadeBySomebody) {
                                           "slurm.node",
                                           "slurm.partition",
                                           "slurm.job",
+                                          "slurm.job_state",
                                           "kube.node",
                                           "metric.up",
                                           "metric.blank",

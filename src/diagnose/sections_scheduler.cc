@@ -178,7 +178,7 @@ void ReadSinfo(const Section& s, FactStore& facts) {
     if (job >= 0) {  // squeue
       const int st = index_of("ST");
       if (st >= 0 && words.size() > static_cast<size_t>(std::max(st, job)))
-        facts.Add(s.Make("slurm.job",
+        facts.Add(s.Make("slurm.job_state",
                          {{"job", std::string(words[static_cast<size_t>(job)])},
                           {"state", std::string(words[static_cast<size_t>(st)])}},
                          at, lines[n]));

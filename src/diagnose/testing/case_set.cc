@@ -27,8 +27,9 @@ std::vector<Case> ReadCases(const std::string& folder) {
   return diagnose::ReadCases(std::filesystem::path(MUSTER_SOURCE_DIR) / folder);
 }
 
-Diagnosis DiagnoseCase(const Case& c) {
-  const Knowledge& knowledge = *LoadKnowledge().value();
+Diagnosis DiagnoseCase(const Case& c) { return DiagnoseCaseWith(*LoadKnowledge().value(), c); }
+
+Diagnosis DiagnoseCaseWith(const Knowledge& knowledge, const Case& c) {
   Reader reader(knowledge);
   for (const auto& [name, bytes] : c.files) FeedFile(reader, name, bytes);
   return Judge(knowledge, reader.Take());

@@ -14,6 +14,7 @@ using diagnose::Case;
 std::vector<Case> ReadCases(const std::string& folder);
 // Compressed inputs are left to the command's own tests: nothing here unpacks.
 Diagnosis DiagnoseCase(const Case& c);
+Diagnosis DiagnoseCaseWith(const Knowledge& knowledge, const Case& c);
 Diagnosis DiagnoseText(const std::string& text);
 std::string OutcomeName(const Diagnosis& d);
 
