@@ -12,10 +12,10 @@ namespace {
 
 // "GPU3: Fail" says of GPU 3 what "Fail" says of the test.
 std::string_view Verdict(std::string_view value) {
-  const size_t colon = value.find(": ");
-  return StartsWith(value, "GPU") && colon != std::string_view::npos && colon < 8
-             ? Trim(value.substr(colon + 2))
-             : value;
+  const size_t colon = value.rfind(": ");
+  if (colon == std::string_view::npos) return value;
+  const std::string_view last = Trim(value.substr(colon + 2));
+  return last == "Pass" || last == "Fail" || last == "Skip" ? last : value;
 }
 
 // "| GPU Memory   | Fail - GPU: 0   |", from the middle of a table.
