@@ -138,7 +138,11 @@ without() {
   local group resource verb
   python3 "$top/tests/e2e/kubernetes_rbac/less.py" "${roles[@]}" "$@" | kc replace -f - >/dev/null
   [ $# -gt 0 ] || return 0
-  IFS='|' read -r group resource verb <<<"${!#}"  # a role takes effect as a whole
+  local rule  # each role takes effect as a whole, and one of them may be later than the other
+  for rule in "$@"; do
+    IFS='|' read -r group resource verb <<<"$rule"
+    until_true 10 may_not "$group" "$resource" "$verb"
+  done
   until_true 50 may_not "$group" "$resource" "$verb" || fail the_role_takes_effect "${!#}"
 }
 may() { # may GROUP RESOURCE VERB
