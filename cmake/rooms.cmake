@@ -1,3 +1,5 @@
+add_custom_target(fuzzers)  # every fuzz target, and only the rooms that they need
+
 # add_room(<name> DEPS <rooms it may include> [USES <third-party targets>] [FOLDERS <sub-folders that belong to it>])
 #
 # A room is one static library, muster_<name>, of the .cc files beside the caller's CMakeLists.txt and in FOLDERS.
@@ -45,6 +47,7 @@ function(add_room name)
       target_link_libraries(${id}_${fuzz_name} PRIVATE muster_${id} ${ROOM_USES})
       target_compile_options(${id}_${fuzz_name} PRIVATE -fsanitize=fuzzer)
       target_link_options(${id}_${fuzz_name} PRIVATE -fsanitize=fuzzer)
+      add_dependencies(fuzzers ${id}_${fuzz_name})
     endforeach()
   endif()
 
@@ -59,6 +62,10 @@ function(add_room name)
         set_source_files_properties(${test} PROPERTIES COMPILE_DEFINITIONS "MUSTER_SOURCE_DIR=\"${CMAKE_SOURCE_DIR}\"")
       endif()
     endforeach()
+    # The tests of a room together as well, fewer in one: whoever edits one of them waits for its neighbours.
+    if(MUSTER_UNITY AND NOT ROOM_NO_UNITY)
+      set_target_properties(muster_${id}_test PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+    endif()
     add_test(NAME ${id} COMMAND muster_${id}_test)
     set_property(GLOBAL APPEND PROPERTY MUSTER_TEST_BINARIES muster_${id}_test)
   endif()

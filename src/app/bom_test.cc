@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Bom Of(std::vector<BomItem> items) {
+Bom BomOf(std::vector<BomItem> items) {
   Bom bom{"site", "urn:uuid:1", *ParseTime("2026-10-01T00:00:00Z"), Origin::kLive,
           std::move(items)};
   return bom;
@@ -31,9 +31,9 @@ TEST(Bom, VersionsCompareByNumbersNotByText) {
 
 TEST(Bom, DiffNamesWhatChangedWhatCameAndWhatWent) {
   const Bom was =
-      Of({{"n1", "driver", "570.1", ""}, {"n1", "kernel", "6.8", ""}, {"n2", "os", "a", ""}});
+      BomOf({{"n1", "driver", "570.1", ""}, {"n1", "kernel", "6.8", ""}, {"n2", "os", "a", ""}});
   const Bom is =
-      Of({{"n1", "driver", "570.2", ""}, {"n1", "kernel", "6.8", ""}, {"n3", "os", "a", ""}});
+      BomOf({{"n1", "driver", "570.2", ""}, {"n1", "kernel", "6.8", ""}, {"n3", "os", "a", ""}});
   const auto changes = DiffBom(was, is);
   ASSERT_EQ(changes.size(), 3u);
   EXPECT_EQ(changes[0].name, "driver");
@@ -43,18 +43,18 @@ TEST(Bom, DiffNamesWhatChangedWhatCameAndWhatWent) {
 }
 
 TEST(Bom, WhatIsNotKnownIsNeverCalledUnchanged) {
-  const Bom was = Of({{"n1", "driver", "", "no route"}});
+  const Bom was = BomOf({{"n1", "driver", "", "no route"}});
   const auto changes = DiffBom(was, was);
   ASSERT_EQ(changes.size(), 1u);
   EXPECT_TRUE(changes[0].unknown);
 }
 
 TEST(Bom, OddNodeIsNamedAgainstTheMajorityOfItsGroup) {
-  const Bom bom = Of({{"a1", "driver", "1", ""},
-                      {"a2", "driver", "1", ""},
-                      {"a3", "driver", "2", ""},
-                      {"b1", "driver", "9", ""},
-                      {"b2", "driver", "9", ""}});
+  const Bom bom = BomOf({{"a1", "driver", "1", ""},
+                         {"a2", "driver", "1", ""},
+                         {"a3", "driver", "2", ""},
+                         {"b1", "driver", "9", ""},
+                         {"b2", "driver", "9", ""}});
   const std::map<std::string, std::string> group = {
       {"a1", "A"}, {"a2", "A"}, {"a3", "A"}, {"b1", "B"}, {"b2", "B"}};
   const auto drifts = DriftWithin(bom, group);
@@ -65,11 +65,11 @@ TEST(Bom, OddNodeIsNamedAgainstTheMajorityOfItsGroup) {
 }
 
 TEST(Bom, PartThatOneNodeLacksIsADrift) {
-  const Bom bom = Of({{"n1", "driver", "1", ""},
-                      {"n1", "ofed", "5", ""},
-                      {"n2", "driver", "1", ""},
-                      {"n3", "driver", "1", ""},
-                      {"n3", "ofed", "5", ""}});
+  const Bom bom = BomOf({{"n1", "driver", "1", ""},
+                         {"n1", "ofed", "5", ""},
+                         {"n2", "driver", "1", ""},
+                         {"n3", "driver", "1", ""},
+                         {"n3", "ofed", "5", ""}});
   const auto drifts = DriftWithin(bom, {});
   ASSERT_EQ(drifts.size(), 1u);
   EXPECT_EQ(drifts[0].name, "ofed");
@@ -88,13 +88,13 @@ MinimumTable Table() {
 
 TEST(Bom, MinimumIsHeldByBranchAndAnUnknownBranchIsNotAPass) {
   const TimePoint now = *ParseTime("2026-10-01T00:00:00Z");
-  const auto found = HoldToMinimums(Of({{"n1", "driver", "570.211.01", ""},
-                                        {"n2", "driver", "570.172.08", ""},
-                                        {"n3", "driver", "999.1", ""},
-                                        {"n4", "driver", "", "cut"},
-                                        {"n5", "container-toolkit", "1.19.1-1", ""},
-                                        {"n6", "software", "", "no route"},
-                                        {"n7", "something", "0.1", ""}}),
+  const auto found = HoldToMinimums(BomOf({{"n1", "driver", "570.211.01", ""},
+                                           {"n2", "driver", "570.172.08", ""},
+                                           {"n3", "driver", "999.1", ""},
+                                           {"n4", "driver", "", "cut"},
+                                           {"n5", "container-toolkit", "1.19.1-1", ""},
+                                           {"n6", "software", "", "no route"},
+                                           {"n7", "something", "0.1", ""}}),
                                     Table(), now);
   ASSERT_EQ(found.size(), 4u);
   EXPECT_EQ(found[0].level, Level::kFail);
@@ -103,7 +103,7 @@ TEST(Bom, MinimumIsHeldByBranchAndAnUnknownBranchIsNotAPass) {
 }
 
 TEST(Bom, OldTableSaysHowOldItIs) {
-  const auto found = HoldToMinimums(Of({}), Table(), *ParseTime("2026-12-25T00:00:00Z"));
+  const auto found = HoldToMinimums(BomOf({}), Table(), *ParseTime("2026-12-25T00:00:00Z"));
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].level, Level::kWarn);
   EXPECT_THAT(found[0].text, HasSubstr("91 days old"));
@@ -123,9 +123,9 @@ TEST(Bom, TableMistakesSayWhere) {
 }
 
 TEST(Bom, CycloneDxBringsTheRecordBack) {
-  const Bom bom = Of({{"", "pin:image", "sha256:1", ""},
-                      {"n1", "driver", "570.1", ""},
-                      {"n2", "software", "", "no route to host"}});
+  const Bom bom = BomOf({{"", "pin:image", "sha256:1", ""},
+                         {"n1", "driver", "570.1", ""},
+                         {"n2", "software", "", "no route to host"}});
   const auto back = FromCycloneDx(ToCycloneDx(bom), "bom.json");
   ASSERT_TRUE(back.ok()) << back.error().ToString();
   EXPECT_EQ(back->items, bom.items);

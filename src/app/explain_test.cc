@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string FieldOf(const Explanation& e, const std::string& name) {
+std::string CriterionField(const Explanation& e, const std::string& name) {
   for (const auto& [field, text] : e.fields)
     if (field == name) return text;
   return "";
@@ -22,10 +22,10 @@ TEST(Explain, EveryCodeOfTheCatalogueHasWhySourceFixAndNext) {
     ASSERT_TRUE(e.ok()) << criterion.code;
     EXPECT_EQ(e->kind, "criterion");
     for (const char* field : {"why", "measured by", "fact", "pass", "source", "fix", "next"}) {
-      EXPECT_NE(FieldOf(*e, field), "") << criterion.code << " " << field;
+      EXPECT_NE(CriterionField(*e, field), "") << criterion.code << " " << field;
     }
-    EXPECT_EQ(FieldOf(*e, "next").find('{'), std::string::npos)
-        << criterion.code << ": " << FieldOf(*e, "next");
+    EXPECT_EQ(CriterionField(*e, "next").find('{'), std::string::npos)
+        << criterion.code << ": " << CriterionField(*e, "next");
   }
 }
 

@@ -27,8 +27,8 @@ std::string StatOf(int pid) {
 }
 
 // A machine on which the parts start, and stay or end at once; the API server never answers.
-struct Machine {
-  Machine() {
+struct LabMachine {
+  LabMachine() {
     for (const char* name : {"etcd", "kube-apiserver", "kube-controller-manager"})
       files.Put(std::string("/bin/") + name, "");
     processes.Otherwise([this](const Command& command) { return Ran(command); });
@@ -65,7 +65,7 @@ struct Machine {
 };
 
 TEST(LabKubernetesUp, WithoutTheBinariesNothingIsMade) {
-  Machine machine;
+  LabMachine machine;
   ASSERT_TRUE(machine.files.Remove("/bin/etcd").ok());
   const auto before = machine.files.Paths();
   const auto up = machine.Up();
@@ -76,7 +76,7 @@ TEST(LabKubernetesUp, WithoutTheBinariesNothingIsMade) {
 }
 
 TEST(LabKubernetesUp, AFolderOfSomebodyElseIsLeftAlone) {
-  Machine machine;
+  LabMachine machine;
   machine.files.Put("/lab/thesis.tex", "years of work");
   const auto before = machine.files.Paths();
   const auto up = machine.Up();
@@ -88,7 +88,7 @@ TEST(LabKubernetesUp, AFolderOfSomebodyElseIsLeftAlone) {
 }
 
 TEST(LabKubernetesUp, AServerThatNeverAnswersIsWaitedForAndNotForEver) {
-  Machine machine;
+  LabMachine machine;
   const auto up = machine.Up();
   ASSERT_FALSE(up.ok());
   EXPECT_EQ(up.error().code, Code::kTimeout);
@@ -101,7 +101,7 @@ TEST(LabKubernetesUp, AServerThatNeverAnswersIsWaitedForAndNotForEver) {
 }
 
 TEST(LabKubernetesUp, APartThatEndsIsToldWithTheEndOfItsLog) {
-  Machine machine;
+  LabMachine machine;
   machine.stays = false;
   machine.files.Put("/lab/muster-lab-kubernetes", "");
   machine.files.Put("/lab/log/apiserver.log", "bind: address already in use\n");
@@ -115,7 +115,7 @@ TEST(LabKubernetesUp, APartThatEndsIsToldWithTheEndOfItsLog) {
 TEST(LabKubernetesUp, KilledAtEveryCallItIsFinishedByTheNext) {
   int at = 1;
   for (bool reached = true; reached && at < 200; ++at) {
-    Machine machine;
+    LabMachine machine;
     testing::FaultPlan plan(testing::FaultKind::kFail, at, true);
     testing::FaultyFiles files(machine.files, plan);
     testing::FaultyProcesses processes(machine.processes, plan);
@@ -132,7 +132,7 @@ TEST(LabKubernetesUp, KilledAtEveryCallItIsFinishedByTheNext) {
 }
 
 TEST(LabKubernetesUp, TokensAreNotWrittenWhereTheFolderCannotBeClosed) {
-  Machine machine;
+  LabMachine machine;
   CommandResult refused;
   refused.exit_code = 1, refused.err = "Operation not permitted";
   machine.processes.On("chmod 700 /lab /lab/pki", refused);
@@ -144,7 +144,7 @@ TEST(LabKubernetesUp, TokensAreNotWrittenWhereTheFolderCannotBeClosed) {
 }
 
 TEST(LabKubernetesDown, EndsWhatUpStartedLastFirst) {
-  Machine machine;
+  LabMachine machine;
   EXPECT_FALSE(machine.Up().ok());
   const auto ended = LabKubernetesDown(machine.world, "/lab", false);
   ASSERT_TRUE(ended.ok()) << ended.error().ToString();

@@ -18,7 +18,7 @@ using testing::LevelsOf;
 
 constexpr const char* kPath = "/run/ledger";
 
-RunHeader Header() {
+RunHeader LedgerHeader() {
   RunHeader header;
   header.run = "r-1";
   header.site_name = "s";
@@ -30,7 +30,7 @@ RunHeader Header() {
 TEST(Ledger, RecordsComeBackAsTheRunTheyTell) {
   testing::MemoryFiles files;
   {
-    auto ledger = CreateLedger(files, kPath, Header());
+    auto ledger = CreateLedger(files, kPath, LedgerHeader());
     ASSERT_TRUE(ledger.ok()) << ledger.error().ToString();
     RunLedger& l = **ledger;
     ASSERT_TRUE(l.GateBegins(1, TimePoint{Duration{10}}).ok());
@@ -60,7 +60,7 @@ TEST(Ledger, RecordsComeBackAsTheRunTheyTell) {
 TEST(Ledger, GateThatBeginsAgainForgetsWhatWasHalfSeenButNotItsActs) {
   testing::MemoryFiles files;
   {
-    auto ledger = CreateLedger(files, kPath, Header());
+    auto ledger = CreateLedger(files, kPath, LedgerHeader());
     ASSERT_TRUE(ledger.ok());
     RunLedger& l = **ledger;
     ASSERT_TRUE(l.GateBegins(1, {}).ok());
@@ -81,7 +81,7 @@ TEST(Ledger, GateThatBeginsAgainForgetsWhatWasHalfSeenButNotItsActs) {
 
 TEST(Ledger, SecondWriterIsRefused) {
   testing::MemoryFiles files;
-  const auto first = CreateLedger(files, kPath, Header());
+  const auto first = CreateLedger(files, kPath, LedgerHeader());
   ASSERT_TRUE(first.ok());
   muster::Run run;
   EXPECT_EQ(ContinueLedger(files, kPath, run).error().code, Code::kConflict);
@@ -97,7 +97,7 @@ TEST(Ledger, MissingOrEmptyOneHoldsNoRun) {
 TEST(Ledger, RecordOfANewerKindIsRefusedNamingItsByte) {
   testing::MemoryFiles files;
   {
-    ASSERT_TRUE(CreateLedger(files, kPath, Header()).ok());
+    ASSERT_TRUE(CreateLedger(files, kPath, LedgerHeader()).ok());
   }
   {
     auto opened = journal::Writer::Open(files, kPath);

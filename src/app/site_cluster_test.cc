@@ -19,7 +19,7 @@ std::string Said(const YamlFindings& findings) {
 }
 
 // What is said of the cluster section; the cluster itself where a test wants it.
-std::string Read(const std::string& yaml, Site* into = nullptr) {
+std::string Refusal(const std::string& yaml, Site* into = nullptr) {
   const auto root = ParseYaml(yaml, "site.yaml");
   if (!root.ok()) return root.error().message;
   Site site;
@@ -39,7 +39,7 @@ std::string LeftOver(const std::string& yaml) {
 
 TEST(SiteCluster, SpecBuildsTheWholeCluster) {
   Site site;
-  EXPECT_THAT(Read("spec: nodes=4,gpus=8,rails=8,leaves=8,spines=4", &site), IsEmpty());
+  EXPECT_THAT(Refusal("spec: nodes=4,gpus=8,rails=8,leaves=8,spines=4", &site), IsEmpty());
   EXPECT_THAT(site.cluster.nodes, SizeIs(4));
   EXPECT_EQ(site.cluster.GpuCount(), 32u);
 }
@@ -50,26 +50,27 @@ TEST(SiteCluster, SpecThatDescribesNothingIsRefusedWithItsPlace) {
         "\"nodes=2,gpus=-1\"", "nonsense", "[a, b]", "{nodes: 4}", "nodes=1e9",
         "\"nodes=4,nodes=4\"", "\"leaves=2,spines=0\""}) {
     Site site;
-    const std::string said = Read(fmt::format("driver_version: '570'\nspec: {}\n", spec), &site);
+    const std::string said = Refusal(fmt::format("driver_version: '570'\nspec: {}\n", spec), &site);
     EXPECT_THAT(said, HasSubstr("site.yaml:2:7: spec: ")) << spec;
     EXPECT_THAT(site.cluster.nodes, IsEmpty()) << spec;
   }
 }
 
 TEST(SiteCluster, SpecAndNodesTogetherAreRefused) {
-  EXPECT_THAT(Read("spec: nodes=4\nnodes: [{name: a, gpus: 1}]"), HasSubstr("not both"));
+  EXPECT_THAT(Refusal("spec: nodes=4\nnodes: [{name: a, gpus: 1}]"), HasSubstr("not both"));
 }
 
 TEST(SiteCluster, NothingAtAllIsRefused) {
-  EXPECT_THAT(Read("driver_version: '570'"), HasSubstr("expected spec, or at least one node"));
-  EXPECT_THAT(Read("spec: ~"), HasSubstr("expected spec, or at least one node"));
-  EXPECT_THAT(Read("nodes: []"), HasSubstr("expected spec, or at least one node"));
+  EXPECT_THAT(Refusal("driver_version: '570'"), HasSubstr("expected spec, or at least one node"));
+  EXPECT_THAT(Refusal("spec: ~"), HasSubstr("expected spec, or at least one node"));
+  EXPECT_THAT(Refusal("nodes: []"), HasSubstr("expected spec, or at least one node"));
 }
 
 TEST(SiteCluster, NodesGpusAndAdaptersAreSpreadOverTheDomains) {
   Site site;
-  EXPECT_THAT(Read("nodes:\n  - {name: a, gpus: 8, numa: 2, nics: 4, nic_rate: 400 Gb/s}\n", &site),
-              IsEmpty());
+  EXPECT_THAT(
+      Refusal("nodes:\n  - {name: a, gpus: 8, numa: 2, nics: 4, nic_rate: 400 Gb/s}\n", &site),
+      IsEmpty());
   const Node& node = site.cluster.nodes.at(0);
   ASSERT_THAT(node.gpus, SizeIs(8));
   EXPECT_EQ(node.gpus[3].numa, 0);
@@ -94,21 +95,22 @@ TEST(SiteCluster, MistakesOfNodesAreSaidWithTheirPlace) {
       {"{gpus: 1}", "name"},
   };
   for (const auto& [node, what] : cases) {
-    const std::string said = Read(fmt::format("nodes:\n  - {}\n", node));
+    const std::string said = Refusal(fmt::format("nodes:\n  - {}\n", node));
     EXPECT_THAT(said, HasSubstr("site.yaml:2:")) << node;
     EXPECT_THAT(said, HasSubstr(what)) << node;
   }
-  EXPECT_THAT(Read("nodes:\n  - {name: a, gpus: 1}\n  - {name: a, gpus: 1}\n"),
+  EXPECT_THAT(Refusal("nodes:\n  - {name: a, gpus: 1}\n  - {name: a, gpus: 1}\n"),
               HasSubstr("site.yaml:3:5: node a is already there in line 2"));
 }
 
 TEST(SiteCluster, LinksEndAtPortsThatExist) {
   constexpr const char* kHead =
       "nodes: [{name: a, gpus: 1, nics: [mlx5_0]}]\nswitches: [{name: leaf00}]\n";
-  EXPECT_THAT(Read(std::string(kHead) + "links: [{a: leaf00/1, b: a/mlx5_0/1, rate: 400 Gb/s}]\n"),
-              IsEmpty());
+  EXPECT_THAT(
+      Refusal(std::string(kHead) + "links: [{a: leaf00/1, b: a/mlx5_0/1, rate: 400 Gb/s}]\n"),
+      IsEmpty());
   for (const char* end : {"leaf01/1", "a/mlx5_9/1", "leaf00", "leaf00/0", "/1", "leaf00/x"}) {
-    EXPECT_THAT(Read(fmt::format("{}links: [{{a: {}, b: a/mlx5_0/1}}]\n", kHead, end)),
+    EXPECT_THAT(Refusal(fmt::format("{}links: [{{a: {}, b: a/mlx5_0/1}}]\n", kHead, end)),
                 HasSubstr("site.yaml:3:"))
         << end;
   }

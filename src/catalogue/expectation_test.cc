@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-const Catalogue& Embedded() {
+const Catalogue& Expected() {
   static const Catalogue nothing;
   const auto loaded = LoadEmbedded();
   EXPECT_TRUE(loaded.ok());
@@ -99,9 +99,9 @@ TEST(Expectation, ASitesTargetsBeginWhereTheCatalogueStands) {
   const Expectation expect = MakeExpectation(site);
   for (const char* name :
        {"mfu_target", "step_spread_max", "rank_lag_max", "ttft_p99", "tpot_p99", "goodput_min"}) {
-    ASSERT_NE(Embedded().FindSetting(name), nullptr) << name;
+    ASSERT_NE(Expected().FindSetting(name), nullptr) << name;
     EXPECT_DOUBLE_EQ(std::get<double>(*expect(SiteSubject("x"), name)),
-                     Embedded().FindSetting(name)->value.value)
+                     Expected().FindSetting(name)->value.value)
         << name;
   }
 }
@@ -159,8 +159,8 @@ const Criterion* Applies(const Applicability& a, std::string_view code) {
 TEST(Applicable, EveryCriterionAppliesOrSaysWhyNot) {
   for (const int nodes : {1, 2, 4}) {
     const Site site = LabSite(nodes);
-    const Applicability all = Applicable(Embedded(), site, 0);
-    EXPECT_EQ(all.criteria.size() + all.not_applicable.size(), Embedded().criteria.size());
+    const Applicability all = Applicable(Expected(), site, 0);
+    EXPECT_EQ(all.criteria.size() + all.not_applicable.size(), Expected().criteria.size());
     for (const auto& skipped : all.not_applicable)
       EXPECT_FALSE(skipped.reason.empty()) << skipped.criterion->code;
     for (const Criterion& c : all.criteria)
@@ -177,7 +177,7 @@ TEST(Applicable, AWorkstationIsToldWhatDoesNotApply) {
   node.gpus.resize(1);
   node.gpus[0].model = "NVIDIA GeForce RTX 4090";
   site.cluster.nodes = {node};
-  const Applicability a = Applicable(Embedded(), site, 0);
+  const Applicability a = Applicable(Expected(), site, 0);
   for (const char* code : {"FAC-001", "FAB-001", "FAB-040", "NOD-006", "NOD-026", "NOD-031",
                            "NOD-051", "TEL-003", "COL-002", "INF-001"})
     EXPECT_NE(Skipped(a, code), nullptr) << code;
@@ -189,20 +189,20 @@ TEST(Applicable, AWorkstationIsToldWhatDoesNotApply) {
 
 TEST(Applicable, ExactlyOneOfModelAndSameModelApplies) {
   Site site = LabSite();
-  EXPECT_TRUE(Applies(Applicable(Embedded(), site, 3), "NOD-012"));
-  EXPECT_FALSE(Applies(Applicable(Embedded(), site, 3), "NOD-013"));
+  EXPECT_TRUE(Applies(Applicable(Expected(), site, 3), "NOD-012"));
+  EXPECT_FALSE(Applies(Applicable(Expected(), site, 3), "NOD-013"));
   for (Node& node : site.cluster.nodes) {
     for (Gpu& gpu : node.gpus) gpu.model.clear();
   }
-  EXPECT_FALSE(Applies(Applicable(Embedded(), site, 3), "NOD-012"));
-  EXPECT_TRUE(Applies(Applicable(Embedded(), site, 3), "NOD-013"));
+  EXPECT_FALSE(Applies(Applicable(Expected(), site, 3), "NOD-012"));
+  EXPECT_TRUE(Applies(Applicable(Expected(), site, 3), "NOD-013"));
 }
 
 TEST(Applicable, TheTreeTrapIsOnlyAskedOfTwoNodes) {
   const std::vector<std::string> pair = {"node000", "node001"};
-  EXPECT_TRUE(Applies(Applicable(Embedded(), LabSite(2), 6), "COL-008"));
-  EXPECT_FALSE(Applies(Applicable(Embedded(), LabSite(4), 6), "COL-008"));
-  EXPECT_TRUE(Applies(Applicable(Embedded(), LabSite(4), 6, pair), "COL-008"));
+  EXPECT_TRUE(Applies(Applicable(Expected(), LabSite(2), 6), "COL-008"));
+  EXPECT_FALSE(Applies(Applicable(Expected(), LabSite(4), 6), "COL-008"));
+  EXPECT_TRUE(Applies(Applicable(Expected(), LabSite(4), 6, pair), "COL-008"));
 }
 
 TEST(Applicable, TheSitesThresholdReplacesTheCatalogues) {
@@ -210,12 +210,12 @@ TEST(Applicable, TheSitesThresholdReplacesTheCatalogues) {
   site.thresholds["COL-002"] = {0.8, Unit::kRatio};
   site.thresholds["COL-002.warn"] = {0.7, Unit::kRatio};
   site.thresholds["FAB-022"] = {5, Unit::kPerHour};
-  const Applicability a = Applicable(Embedded(), site, 0);
+  const Applicability a = Applicable(Expected(), site, 0);
   EXPECT_EQ(Applies(a, "COL-002")->pass.values[0], Value(0.8));
   EXPECT_TRUE(Applies(a, "COL-002")->pass.expect.empty());
   EXPECT_EQ(Applies(a, "COL-002")->warn->values[0], Value(0.7));
   EXPECT_EQ(Applies(a, "FAB-022")->pass.values[0], Value(5.0));
-  EXPECT_THAT(CheckThresholds(Embedded(), site), IsEmpty());
+  EXPECT_THAT(CheckThresholds(Expected(), site), IsEmpty());
 }
 
 TEST(CheckThresholds, NamesWhatIsWrong) {
@@ -225,7 +225,7 @@ TEST(CheckThresholds, NamesWhatIsWrong) {
   site.thresholds["mfu_targt"] = {0.3, Unit::kRatio};
   site.thresholds["NOD-012"] = {1, Unit::kCount};
   site.thresholds["ttft_p99"] = {2, Unit::kCount};
-  const auto problems = CheckThresholds(Embedded(), site);
+  const auto problems = CheckThresholds(Expected(), site);
   ASSERT_EQ(problems.size(), 5u);
   EXPECT_THAT(problems[0].second, HasSubstr("COL-002 is in ratio, found 300 GB/s"));
   EXPECT_THAT(problems[1].second,
@@ -237,7 +237,7 @@ TEST(CheckThresholds, NamesWhatIsWrong) {
 
 TEST(SubjectsFor, ALocalisingMeasurementIsJudgedWhereItWasMade) {
   const Site site = LabSite();
-  const Criterion& pair_ratio = *Embedded().Find("COL-010");
+  const Criterion& pair_ratio = *Expected().Find("COL-010");
   const Subject far = PairSubject("node000", "node002");
   const Observations none;
   EXPECT_THAT(SubjectsFor(pair_ratio, site, {}, ObservationIndex(none)), IsEmpty());
@@ -248,7 +248,7 @@ TEST(SubjectsFor, ALocalisingMeasurementIsJudgedWhereItWasMade) {
       testing::Seen(PairSubject("x", "y"), pair_ratio.fact, 0.5, Unit::kRatio)};
   EXPECT_THAT(SubjectsFor(pair_ratio, site, {}, ObservationIndex(seen)),
               ElementsAre(PairSubject("node000", "node001"), far));
-  EXPECT_THAT(SubjectsFor(*Embedded().Find("FAB-040"), site, {}, ObservationIndex(none)),
+  EXPECT_THAT(SubjectsFor(*Expected().Find("FAB-040"), site, {}, ObservationIndex(none)),
               SizeIs(4));
 }
 
@@ -279,7 +279,7 @@ TEST(RenderNext, FillsInTheSubjectAndTheWayToTheHost) {
 
 TEST(RenderNext, EveryNextOfTheCatalogueIsFilledInWhole) {
   const Site site = LabSite();
-  for (const Criterion& c : Embedded().criteria) {
+  for (const Criterion& c : Expected().criteria) {
     const auto subjects = SubjectsOf(site, c.subject);
     ASSERT_FALSE(subjects.empty()) << c.code;
     const std::string next = RenderNext(c.next, &subjects.front(), &site);
@@ -301,7 +301,7 @@ TEST(FindSuspects, UsesRanksAndCommandsOfTheCatalogue) {
     v.text = "errors";
     verdicts.push_back(v);
   }
-  const auto found = FindSuspects(verdicts, Embedded(), site);
+  const auto found = FindSuspects(verdicts, Expected(), site);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].next, "muster lab exec node002 -- nvidia-smi -i 6 -q -d ECC");
 }

@@ -10,34 +10,34 @@ using std::chrono::seconds;
 using testing::Missing;
 using testing::Seen;
 
-const Subject kNode = NodeSubject("node-07");
+const Subject kIndexed = NodeSubject("node-07");
 
 TEST(ObservationIndex, FindsWhatWasSeenOldestFirst) {
-  const Observations seen = {Seen(kNode, "f", int64_t{2}, Unit::kCount, seconds(10)),
-                             Seen(kNode, "g", int64_t{9}, Unit::kCount),
-                             Seen(kNode, "f", int64_t{1}, Unit::kCount, seconds(30)),
-                             Missing(kNode, "f", UnknownReason::kStale)};
+  const Observations seen = {Seen(kIndexed, "f", int64_t{2}, Unit::kCount, seconds(10)),
+                             Seen(kIndexed, "g", int64_t{9}, Unit::kCount),
+                             Seen(kIndexed, "f", int64_t{1}, Unit::kCount, seconds(30)),
+                             Missing(kIndexed, "f", UnknownReason::kStale)};
   const ObservationIndex index(seen);
-  const auto found = index.Find(kNode, "f");
+  const auto found = index.Find(kIndexed, "f");
   EXPECT_EQ(std::vector<size_t>(found.begin(), found.end()), (std::vector<size_t>{2, 0}));
-  EXPECT_TRUE(index.Find(kNode, "h").empty());
+  EXPECT_TRUE(index.Find(kIndexed, "h").empty());
   EXPECT_TRUE(index.Find(NodeSubject("node-08"), "f").empty());
   EXPECT_EQ(index.OfFact("f").size(), 2u);
 }
 
 TEST(ObservationIndex, KindsWithOneIdAreApart) {
-  const Observations seen = {Seen(kNode, "f", true),
+  const Observations seen = {Seen(kIndexed, "f", true),
                              Seen({SubjectKind::kScope, "node-07"}, "f", false)};
   const ObservationIndex index(seen);
-  ASSERT_EQ(index.Find(kNode, "f").size(), 1u);
-  EXPECT_EQ(index.Find(kNode, "f")[0], 0u);
+  ASSERT_EQ(index.Find(kIndexed, "f").size(), 1u);
+  EXPECT_EQ(index.Find(kIndexed, "f")[0], 0u);
 }
 
 TEST(ObservationIndex, WhyNotTakesTheNearestThenTheNewest) {
   const Subject gpu = GpuSubject("node-07", 1);
   const Observations seen = {
       Missing(NodeSubject("monitor"), "f", UnknownReason::kToolFault, "site"),
-      Missing(kNode, "f", UnknownReason::kUnreachable, "host", seconds(5)),
+      Missing(kIndexed, "f", UnknownReason::kUnreachable, "host", seconds(5)),
       Missing(gpu, "f", UnknownReason::kUnparsable, "old", seconds(50)),
       Missing(gpu, "f", UnknownReason::kNotObserved, "own", seconds(20))};
   const ObservationIndex index(seen);
@@ -76,7 +76,7 @@ TEST(ObservationIndex, SubjectsOfWhichAnythingWasSaid) {
   const Observations seen = {Seen(PairSubject("b", "c"), "f", 1.0),
                              Missing(PairSubject("a", "b"), "f", UnknownReason::kToolFault),
                              Seen(PairSubject("b", "c"), "f", 2.0),
-                             Seen(PairSubject("x", "y"), "g", 2.0), Seen(kNode, "f", 1.0)};
+                             Seen(PairSubject("x", "y"), "g", 2.0), Seen(kIndexed, "f", 1.0)};
   const ObservationIndex index(seen);
   EXPECT_EQ(index.SubjectsWith(SubjectKind::kPair, "f"),
             (std::vector<Subject>{PairSubject("a", "b"), PairSubject("b", "c")}));
@@ -84,19 +84,19 @@ TEST(ObservationIndex, SubjectsOfWhichAnythingWasSaid) {
 }
 
 TEST(ObservationIndex, ACopyReadsTheSame) {
-  const Observations seen = {Seen(kNode, "f", true)};
+  const Observations seen = {Seen(kIndexed, "f", true)};
   const ObservationIndex copy = [&] {
     const ObservationIndex original(seen);
     return original;
   }();
-  EXPECT_EQ(copy.Find(kNode, "f").size(), 1u);
+  EXPECT_EQ(copy.Find(kIndexed, "f").size(), 1u);
 }
 
 TEST(ObservationIndex, AnEmptyOneKnowsNothing) {
   const ObservationIndex index({});
-  EXPECT_TRUE(index.Find(kNode, "f").empty());
-  EXPECT_FALSE(index.WhyNot(kNode, "f").has_value());
-  EXPECT_FALSE(index.TakenBack(kNode, "f", testing::kNow).has_value());
+  EXPECT_TRUE(index.Find(kIndexed, "f").empty());
+  EXPECT_FALSE(index.WhyNot(kIndexed, "f").has_value());
+  EXPECT_FALSE(index.TakenBack(kIndexed, "f", testing::kNow).has_value());
 }
 
 }  // namespace

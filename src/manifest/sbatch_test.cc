@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 
 std::string Script(const std::string& lines) { return "#!/bin/bash\n" + lines + "srun train\n"; }
 
-ReadJob Read(const std::string& lines, std::vector<ManifestNote>* notes = nullptr) {
+ReadJob ReadScript(const std::string& lines, std::vector<ManifestNote>* notes = nullptr) {
   const auto script = ParseSbatch(Script(lines), "job.sh");
   EXPECT_TRUE(script.ok()) << (script.ok() ? "" : script.error().message);
   std::vector<ManifestNote> own;
@@ -21,7 +21,7 @@ ReadJob Read(const std::string& lines, std::vector<ManifestNote>* notes = nullpt
   EXPECT_TRUE(read.ok()) << (read.ok() ? "" : read.error().message);
   return read.ok() ? *read : ReadJob{};
 }
-std::string Trouble(const std::string& lines) {
+std::string ScriptTrouble(const std::string& lines) {
   const auto script = ParseSbatch(Script(lines), "job.sh");
   if (!script.ok()) return script.error().message;
   std::vector<ManifestNote> notes;
@@ -30,7 +30,7 @@ std::string Trouble(const std::string& lines) {
 }
 
 TEST(Sbatch, AGpuGangIsRead) {
-  const ReadJob read = Read(
+  const ReadJob read = ReadScript(
       "#SBATCH --nodes=4 --ntasks-per-node=8\n#SBATCH --gres=gpu:h100:8\n#SBATCH -p gpu -J llm\n"
       "#SBATCH --cpus-per-task=12 --mem=1800G --time=1-12:00:00\n");
   EXPECT_EQ(read.job.name, "llm");
@@ -48,22 +48,22 @@ TEST(Sbatch, GpusMayBeSaidInFourWays) {
   for (const char* line :
        {"--gres=gpu:8", "--gpus-per-node=8", "--gpus=16", "--gres=craynetwork,gpu:a100:8(S:0-1)",
         "--gpus-per-task=1 --ntasks-per-node=8", "-G h100:16"}) {
-    const ReadJob read = Read(std::string("#SBATCH -N2 ") + line + "\n");
+    const ReadJob read = ReadScript(std::string("#SBATCH -N2 ") + line + "\n");
     EXPECT_EQ(read.job.tasks.at(0).shape.at("nvidia.com/gpu"), 8) << line;
   }
 }
 
 TEST(Sbatch, MemoryIsCountedInItsUnitUpToWhatAMachineMayHave) {
   for (const char* line : {"--mem=64G", "--mem=65536", "--mem=65536M", "--mem=67108864K"})
-    EXPECT_EQ(Read(std::string("#SBATCH ") + line + "\n").job.tasks.at(0).shape.at("memory"),
+    EXPECT_EQ(ReadScript(std::string("#SBATCH ") + line + "\n").job.tasks.at(0).shape.at("memory"),
               int64_t{64} << 30)
         << line;
-  EXPECT_THAT(Trouble("#SBATCH --mem=9999999999T\n"), HasSubstr("expected an amount"));
+  EXPECT_THAT(ScriptTrouble("#SBATCH --mem=9999999999T\n"), HasSubstr("expected an amount"));
 }
 
 TEST(Sbatch, OptionsOfNewerSlurmsAndOfTheContainerPluginAreKnown) {
   std::vector<ManifestNote> notes;
-  const ReadJob read = Read(
+  const ReadJob read = ReadScript(
       "#SBATCH -N2 --container-image=nvcr.io/x:1 --no-container-mount-home --container-remap-root\n"
       "#SBATCH --export-file=env --delay-boot=5 --tres-per-task=gres/gpu:1 --bb=capacity=1G\n",
       &notes);
@@ -75,7 +75,7 @@ TEST(Sbatch, OptionsOfNewerSlurmsAndOfTheContainerPluginAreKnown) {
 }
 
 TEST(Sbatch, ARangeOfNodesIsElastic) {
-  const ReadJob read = Read("#SBATCH -N 2-4\n");
+  const ReadJob read = ReadScript("#SBATCH -N 2-4\n");
   EXPECT_EQ(read.job.elastic_min, 2);
   EXPECT_EQ(read.job.elastic_max, 4);
 }
@@ -92,18 +92,19 @@ TEST(Sbatch, TimesAreAsSlurmReadsThem) {
 }
 
 TEST(Sbatch, ErrorsNameThePlaceAndTheNearestOption) {
-  EXPECT_THAT(Trouble("#SBATCH --nodez=4\n"),
+  EXPECT_THAT(ScriptTrouble("#SBATCH --nodez=4\n"),
               HasSubstr("job.sh:2:9: --nodez is no option of sbatch, did you mean --nodes"));
-  EXPECT_THAT(Trouble("#SBATCH --nodes\n"), HasSubstr("job.sh:2:9: --nodes needs a value"));
-  EXPECT_THAT(Trouble("#SBATCH --nodes=four\n"), HasSubstr("expected a count"));
-  EXPECT_THAT(Trouble("#SBATCH --gres=gpu:h100:x\n"), HasSubstr("expected a count such as 8"));
-  EXPECT_THAT(Trouble("#SBATCH four\n"), HasSubstr("expected an option"));
-  EXPECT_THAT(Trouble("#SBATCH -J \"x\n"), HasSubstr("never closed"));
+  EXPECT_THAT(ScriptTrouble("#SBATCH --nodes\n"), HasSubstr("job.sh:2:9: --nodes needs a value"));
+  EXPECT_THAT(ScriptTrouble("#SBATCH --nodes=four\n"), HasSubstr("expected a count"));
+  EXPECT_THAT(ScriptTrouble("#SBATCH --gres=gpu:h100:x\n"),
+              HasSubstr("expected a count such as 8"));
+  EXPECT_THAT(ScriptTrouble("#SBATCH four\n"), HasSubstr("expected an option"));
+  EXPECT_THAT(ScriptTrouble("#SBATCH -J \"x\n"), HasSubstr("never closed"));
 }
 
 TEST(Sbatch, WhatIsNotActedOnIsSaid) {
   std::vector<ManifestNote> notes;
-  Read("#SBATCH --switches=1 -N2\n#SBATCH hetjob\n#SBATCH -N1\n", &notes);
+  ReadScript("#SBATCH --switches=1 -N2\n#SBATCH hetjob\n#SBATCH -N1\n", &notes);
   ASSERT_EQ(notes.size(), 2u);
   EXPECT_EQ(notes[0].field, "hetjob");
   EXPECT_THAT(notes[0].what, HasSubstr("not supported"));

@@ -25,12 +25,12 @@ std::string TaskLine(int64_t t, const std::string& op, const std::string& name, 
   return "{\"t\":" + std::to_string(t) + ",\"op\":\"task." + op + "\",\"name\":\"" + name +
          "\",\"task\":\"w\",\"rank\":" + std::to_string(rank) + "}\n";
 }
-constexpr const char* kEnd = R"({"t":1000,"op":"end"})";
+constexpr const char* kAdopted = R"({"t":1000,"op":"end"})";
 
 TEST(EngineAdopt, WhatRunsAlreadyIsNotBoundAgainAndHoldsItsRoom) {
   const auto run =
       RunScript(ClusterLines(2) + AdoptLine(0, "old", 2, Seat(0, "n0") + "," + Seat(1, "n1")) +
-                JobLine(1, "late", 1, 8) + JobLine(1, "small", 2, 4) + kEnd);
+                JobLine(1, "late", 1, 8) + JobLine(1, "small", 2, 4) + kAdopted);
   EXPECT_EQ(run.error, "");
   EXPECT_EQ(run.Count({"bind", "\"old\""}), 0u);
   EXPECT_EQ(run.Count({"bind", "\"late\""}), 0u) << "half of each node is held";
@@ -45,7 +45,7 @@ TEST(EngineAdopt, IsChargedToItsQueueEvenBeyondTheQuota) {
   const auto run =
       RunScript(ClusterLines(3) + queue +
                 AdoptLine(0, "old", 2, Seat(0, "n0") + "," + Seat(1, "n1"), ",\"queue\":\"q\"") +
-                JobLine(1, "late", 1, 4, ",\"queue\":\"q\"") + kEnd);
+                JobLine(1, "late", 1, 4, ",\"queue\":\"q\"") + kAdopted);
   EXPECT_EQ(run.error, "");
   EXPECT_EQ(run.Count({"bind", "\"late\""}), 0u);
   EXPECT_EQ(run.Count({"pending", "\"late\"", "QUOTA"}), 1u);
@@ -54,7 +54,8 @@ TEST(EngineAdopt, IsChargedToItsQueueEvenBeyondTheQuota) {
 TEST(EngineAdopt, ASeatThatDoesNotFitIsRefusedAndTakesNothing) {
   const auto run = RunScript(
       ClusterLines(1) +
-      AdoptLine(0, "three", 3, Seat(0, "n0") + "," + Seat(1, "n0") + "," + Seat(2, "n0")) + kEnd);
+      AdoptLine(0, "three", 3, Seat(0, "n0") + "," + Seat(1, "n0") + "," + Seat(2, "n0")) +
+      kAdopted);
   EXPECT_NE(run.error.find("does not fit node n0"), std::string::npos) << run.error;
   Engine engine;
   std::vector<Decision> decisions;
@@ -84,7 +85,7 @@ TEST(EngineAdopt, MistakesAreRefused) {
 
 TEST(EngineAdopt, ARankThatEndsGivesItsRoomBackAndIsNotPlacedAgain) {
   const auto run = RunScript(ClusterLines(1) + JobLine(0, "a", 2, 4) + JobLine(1, "b", 1, 4) +
-                             TaskLine(5, "end", "a", 0) + kEnd);
+                             TaskLine(5, "end", "a", 0) + kAdopted);
   EXPECT_EQ(run.error, "");
   EXPECT_EQ(run.Count({"bind", "\"a\""}), 2u);
   EXPECT_EQ(run.Count({"\"t\":5,", "bind", "\"b\""}), 1u);
@@ -93,7 +94,7 @@ TEST(EngineAdopt, ARankThatEndsGivesItsRoomBackAndIsNotPlacedAgain) {
 
 TEST(EngineAdopt, WithItsLastRankAJobIsDone) {
   const auto run = RunScript(ClusterLines(1) + JobLine(0, "a", 2, 4) + TaskLine(5, "end", "a", 0) +
-                             TaskLine(6, "end", "a", 1) + kEnd);
+                             TaskLine(6, "end", "a", 1) + kAdopted);
   EXPECT_EQ(run.With({"finish"}),
             std::vector<std::string>{R"({"t":6,"do":"finish","job":"a","why":"DONE"})"});
   EXPECT_EQ(run.bound, 0);
@@ -101,7 +102,7 @@ TEST(EngineAdopt, WithItsLastRankAJobIsDone) {
 
 TEST(EngineAdopt, ARankThatComesBackIsPlacedBesideItsGang) {
   const auto run = RunScript(ClusterLines(4) + AdoptLine(0, "a", 2, Seat(0, "n2")) +
-                             TaskLine(5, "again", "a", 1) + kEnd);
+                             TaskLine(5, "again", "a", 1) + kAdopted);
   EXPECT_EQ(run.error, "");
   EXPECT_EQ(run.Count({"\"t\":5,", "bind", "\"a\"", "\"n2\""}), 1u);
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# clang-tidy over every room, as the dev build compiles it (a room's files together). Usage: run.sh [BUILD_FOLDER].
+# clang-tidy over every room, as its build compiles it (a room's files together). Usage: run.sh [BUILD_FOLDER].
 set -u
 cd "$(dirname "$0")/../.."
-build=${1:-build/dev}
+build=${1:-${MUSTER_BUILD:-build/dev}}
 command -v clang-tidy-19 >/dev/null || { [ "${CI:-}" = true ] && echo "FAIL clang-tidy: clang-tidy-19 is missing" || echo "SKIP clang-tidy: clang-tidy-19 is missing"; exit 0; }
 [ -f "$build/compile_commands.json" ] || { echo "FAIL clang-tidy: $build is not configured"; exit 1; }
 # Sources of rooms; tests and fuzzers are held by the compiler's warnings alone.

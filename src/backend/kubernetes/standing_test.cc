@@ -6,14 +6,15 @@
 namespace muster::submit {
 namespace {
 
-const char* const kJob = R"({"metadata":{"name":"llm"},"spec":{"parallelism":2,"completions":2}})";
+const char* const kStandingJob =
+    R"({"metadata":{"name":"llm"},"spec":{"parallelism":2,"completions":2}})";
 const char* const kPending =
     R"({"metadata":{"name":"llm-0"},"spec":{"schedulerName":"muster"},"status":{"phase":"Pending"}})";
 const char* const kRunning =
     R"({"metadata":{"name":"llm-0"},"spec":{"nodeName":"n1"},"status":{"phase":"Running"}})";
 
 TEST(Standing, ANewJobWaitsAndTheSilentSchedulerIsNamed) {
-  const auto s = StandingOf({kJob, {kPending, kPending}, {}});
+  const auto s = StandingOf({kStandingJob, {kPending, kPending}, {}});
   ASSERT_TRUE(s.ok());
   EXPECT_EQ(s->phase, Phase::kWaiting);
   EXPECT_EQ(s->wanted, 2);
@@ -21,13 +22,14 @@ TEST(Standing, ANewJobWaitsAndTheSilentSchedulerIsNamed) {
 }
 
 TEST(Standing, PodsThatWereNotMadeAreTheReason) {
-  EXPECT_NE(StandingOf({kJob, {}, {}})->reason.find("0 of 2 pods were made"), std::string::npos);
+  EXPECT_NE(StandingOf({kStandingJob, {}, {}})->reason.find("0 of 2 pods were made"),
+            std::string::npos);
 }
 
 TEST(Standing, TheSchedulersOwnWordsComeFirst) {
   const std::string pod =
       R"({"spec":{},"status":{"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False","message":"queue research is full"}]}})";
-  EXPECT_EQ(StandingOf({kJob, {pod, pod}, {}})->reason, "queue research is full");
+  EXPECT_EQ(StandingOf({kStandingJob, {pod, pod}, {}})->reason, "queue research is full");
 }
 
 TEST(Standing, KueueSaysItOnTheWorkload) {
@@ -41,13 +43,13 @@ TEST(Standing, KueueSaysItOnTheWorkload) {
 TEST(Standing, AnImageThatCannotBePulledIsTheReasonOfABoundPod) {
   const std::string pod =
       R"({"metadata":{"name":"llm-0"},"spec":{"nodeName":"n1"},"status":{"phase":"Pending","containerStatuses":[{"state":{"waiting":{"reason":"ImagePullBackOff","message":"not found"}}}]}})";
-  const auto s = StandingOf({kJob, {pod, pod}, {}});
+  const auto s = StandingOf({kStandingJob, {pod, pod}, {}});
   EXPECT_EQ(s->phase, Phase::kStarting);
   EXPECT_EQ(s->reason, "llm-0: ImagePullBackOff not found");
 }
 
 TEST(Standing, AllThatRunOrEndedIsRunning) {
-  const auto s = StandingOf({kJob, {kRunning, kRunning}, {}});
+  const auto s = StandingOf({kStandingJob, {kRunning, kRunning}, {}});
   EXPECT_EQ(s->phase, Phase::kRunning);
   EXPECT_EQ(s->Line(), "running: 2/2 pods bound, 2 running");
 }
@@ -80,7 +82,7 @@ TEST(Standing, VolcanoAndJobSetCountTheirOwnPods) {
 }
 
 RC_GTEST_PROP(Standing, IsNeverSucceededWithoutTheControllersWord, (const std::string& noise)) {
-  const auto s = StandingOf({kJob, {noise, kRunning}, {noise}});
+  const auto s = StandingOf({kStandingJob, {noise, kRunning}, {noise}});
   RC_ASSERT(s.ok());
   RC_ASSERT(s->phase != Phase::kSucceeded);
 }

@@ -6,7 +6,7 @@
 namespace muster::dcgm_exporter {
 namespace {
 
-std::string OfGpu(int gpu, std::string_view value) {
+std::string OnGpu(int gpu, std::string_view value) {
   return fmt::format(
       "DCGM_FI_DEV_GPU_UTIL{{gpu=\"{0}\",UUID=\"GPU-{0}\",device=\"nvidia{0}\",modelName=\"NVIDIA "
       "H100 80GB "
@@ -14,7 +14,7 @@ std::string OfGpu(int gpu, std::string_view value) {
       gpu, value);
 }
 
-Reading Page(std::string text) {
+Reading Scraped(std::string text) {
   Reading reading;
   reading.probe = "dcgm_exporter.page";
   reading.host = "node-07";
@@ -30,22 +30,22 @@ const Observation* Find(const Observations& all, std::string_view fact) {
 }
 
 TEST(ExporterProbe, CountsGpusWithData) {
-  const Observations seen = ParsePage(Page(OfGpu(0, "0") + OfGpu(1, "9223372036854775794")));
+  const Observations seen = ParsePage(Scraped(OnGpu(0, "0") + OnGpu(1, "9223372036854775794")));
   ASSERT_NE(Find(seen, "exporter.gpus"), nullptr);
   EXPECT_EQ(*Find(seen, "exporter.gpus")->value(), Value(int64_t{1}));
   EXPECT_EQ(*Find(seen, "exporter.blank_fields")->value(), Value(int64_t{1}));
 }
 
 TEST(ExporterProbe, PageWithoutGpusIsNotObserved) {
-  const Observations seen = ParsePage(Page("go_goroutines 7\n"));
+  const Observations seen = ParsePage(Scraped("go_goroutines 7\n"));
   ASSERT_NE(Find(seen, "exporter.gpus")->unobserved(), nullptr);
   EXPECT_EQ(Find(seen, "exporter.gpus")->unobserved()->reason, UnknownReason::kNotObserved);
 }
 
 TEST(ExporterProbe, CutPageNeverShowsMoreGpusThanTheWholeOne) {
-  const std::string text = OfGpu(0, "10") + OfGpu(1, "20") + OfGpu(2, "30");
+  const std::string text = OnGpu(0, "10") + OnGpu(1, "20") + OnGpu(2, "30");
   for (size_t cut = 0; cut < text.size(); ++cut) {
-    const Observations seen = ParsePage(Page(text.substr(0, cut)));
+    const Observations seen = ParsePage(Scraped(text.substr(0, cut)));
     const Observation* gpus = Find(seen, "exporter.gpus");
     ASSERT_NE(gpus, nullptr) << cut;
     if (gpus->value() != nullptr) {
@@ -56,7 +56,7 @@ TEST(ExporterProbe, CutPageNeverShowsMoreGpusThanTheWholeOne) {
 }
 
 TEST(ExporterProbe, GarbageInThePageIsUnparsable) {
-  const Observations seen = ParsePage(Page(OfGpu(0, "10") + "<html>\n" + OfGpu(1, "20")));
+  const Observations seen = ParsePage(Scraped(OnGpu(0, "10") + "<html>\n" + OnGpu(1, "20")));
   ASSERT_NE(Find(seen, "exporter.gpus")->unobserved(), nullptr);
   EXPECT_EQ(Find(seen, "exporter.gpus")->unobserved()->reason, UnknownReason::kUnparsable);
 }

@@ -28,7 +28,7 @@ std::string Whole() {
   return text;
 }
 
-Reading Of(std::string text) {
+Reading Answered(std::string text) {
   Reading reading;
   reading.probe = "node.software";
   reading.host = "n1";
@@ -45,7 +45,7 @@ std::map<std::string, std::string> Items(const Reading& reading) {
 }
 
 TEST(Software, EveryPartOfTheStackIsListedWithItsVersion) {
-  EXPECT_EQ(Items(Of(Whole())),
+  EXPECT_EQ(Items(Answered(Whole())),
             (std::map<std::string, std::string>{{"kernel", "6.8.0-87-generic"},
                                                 {"os", "Ubuntu 22.04.5 LTS"},
                                                 {"driver", "570.211.01"},
@@ -58,7 +58,7 @@ TEST(Software, EveryPartOfTheStackIsListedWithItsVersion) {
 }
 
 TEST(Software, RemovedAndMalformedPackagesAreNotInstalled) {
-  const auto items = Items(Of(Whole()));
+  const auto items = Items(Answered(Whole()));
   EXPECT_FALSE(items.contains("package:docker-ce"));
   EXPECT_FALSE(items.contains("package:broken"));
   EXPECT_FALSE(items.contains("package:odd"));
@@ -69,8 +69,9 @@ TEST(Software, HostWithoutTheStackListsWhatItHas) {
   AddSection(text, "kernel", "6.1.0-18-amd64");
   for (const char* name : {"os", "smi", "ofed", "dcgm", "container_toolkit", "packages", "end"})
     AddSection(text, name, "");
-  EXPECT_EQ(Items(Of(text)), (std::map<std::string, std::string>{{"kernel", "6.1.0-18-amd64"}}));
-  for (const Observation& o : ParseSoftware(Of(text))) {
+  EXPECT_EQ(Items(Answered(text)),
+            (std::map<std::string, std::string>{{"kernel", "6.1.0-18-amd64"}}));
+  for (const Observation& o : ParseSoftware(Answered(text))) {
     EXPECT_EQ(o.value() == nullptr, o.fact == "node.os") << o.fact;
   }
 }
@@ -80,8 +81,8 @@ TEST(Software, CutReadingGivesNoListAtAll) {
   const size_t last_section = whole.find("# muster: end");
   ASSERT_NE(last_section, std::string::npos);
   for (size_t cut = 0; cut + 1 < last_section; ++cut)
-    EXPECT_FALSE(SoftwareOf(Of(whole.substr(0, cut)))) << cut;
-  Reading faulted = Of(whole);
+    EXPECT_FALSE(SoftwareOf(Answered(whole.substr(0, cut)))) << cut;
+  Reading faulted = Answered(whole);
   faulted.fault = Unobserved{UnknownReason::kUnreachable, "no route"};
   EXPECT_FALSE(SoftwareOf(faulted));
 }
@@ -89,7 +90,7 @@ TEST(Software, CutReadingGivesNoListAtAll) {
 RC_GTEST_PROP(Software, CutTextNeverChangesAFact, (const std::string& junk)) {
   const std::string whole = Whole();
   const auto cut = *rc::gen::inRange<size_t>(0, whole.size());
-  for (const Observation& o : ParseSoftware(Of(whole.substr(0, cut) + junk))) {
+  for (const Observation& o : ParseSoftware(Answered(whole.substr(0, cut) + junk))) {
     if (o.value() == nullptr) continue;
     const std::string text = FormatValue(*o.value(), Unit::kNone);
     RC_ASSERT(!text.empty());

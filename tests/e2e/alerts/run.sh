@@ -4,7 +4,7 @@
 # server is killed with SIGKILL on the way. Usage: run.sh [MUSTER]. Prints PASS, FAIL and SKIP lines.
 set -u
 top=$(cd "$(dirname "$0")/../../.." && pwd)
-muster=${1:-${MUSTER:-$top/build/release/muster}}
+muster=${1:-${MUSTER:-${MUSTER_BUILD:-$top/build/release}/muster}}
 [ -d "$muster" ] && muster=$muster/muster
 [ -x "$muster" ] || muster=$(find "$top/build" -name muster -type f -perm -u+x 2>/dev/null | head -1)
 if [ -z "$muster" ] || [ ! -x "$muster" ]; then echo "FAIL alerts: muster is not built"; exit 1; fi

@@ -3,7 +3,7 @@
 # unnoticed, bad input. Usage: run.sh [BUILD_FOLDER]. Prints PASS, FAIL and SKIP lines.
 set -u
 top=$(cd "$(dirname "$0")/../../.." && pwd)
-muster=${1:-$top/build/release}/muster
+muster=${1:-${MUSTER_BUILD:-$top/build/release}}/muster
 [ -x "$muster" ] || { echo "FAIL cli: $muster is not built"; exit 1; }
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT

@@ -3,7 +3,7 @@
 # suspect. Usage: run.sh [BUILD_FOLDER]. Prints PASS, FAIL and SKIP lines.
 set -u
 top=$(cd "$(dirname "$0")/../../.." && pwd)
-muster=${1:-$top/build/release}/muster
+muster=${1:-${MUSTER_BUILD:-$top/build/release}}/muster
 [ -x "$muster" ] || { echo "FAIL exam: $muster is not built"; exit 1; }
 pairs=${MUSTER_NIGHTLY:+200}; pairs=${pairs:-12}
 out=$(mktemp) || exit 1

@@ -160,7 +160,7 @@ driver=$build/src/backend/host/muster_hosts_e2e
 if [ -x "$driver" ]; then
   if timeout 200 "$driver" "$work" "$a" "$b" >contract.txt 2>&1; then pass they_keep_the_contract; else fail they_keep_the_contract "$(grep -A4 Failure contract.txt | head -12 | tr '\n' ';')"; fi
   rm -rf "$a/state" "$b/state" "$a/boots" "$b/boots" "$a/kept.log" "$b/kept.log"; : >"$a/kmsg"; : >"$b/kmsg"
-elif [ "$build" = "$top/build/dev" ]; then
+elif [ -n "${MUSTER_BUILD:-}" ] || [ "$build" = "$top/build/dev" ]; then
   fail they_keep_the_contract "no $driver: build muster_hosts_e2e"
 else
   skip they_keep_the_contract "no $driver in this build"
@@ -229,14 +229,12 @@ P
 grep -q sim-secret all.txt && fail no_password_is_printed "$(grep -m 1 sim-secret all.txt)" || pass no_password_is_printed
 grep -rq sim-secret .muster && fail no_password_is_journaled "in .muster" || pass no_password_is_journaled
 
-# ---- the same by Redfish: the emulator says Off for a moment, and then the played host comes up anew
+# ---- the same by Redfish: the played host comes up anew when the emulator was asked for it (it says Off for a moment that may be too
+# short to be seen from outside)
 if [ -n "$redfish" ]; then
   rm -rf .muster/runbooks/r-*; rm -f "$b/boots" "$b/kept.log"
   "$muster" lab inject xid_79 --on "$b/gpu0" --site "$lab" >/dev/null
-  ( for n in $(seq 900); do
-      curl -s --noproxy '*' http://127.0.0.1:18009/redfish/v1/Systems/aaaaaaaa-0000-0000-0000-000000000001 | grep -q '"PowerState": *"Off"' && exec "$b/booted" power
-      sleep 0.2
-    done ) & pids+=($!)
+  ( grep -q -m 1 'POST .*ComputerSystem.Reset' < <(exec tail -n +1 -f --pid=$$ sushy.log 2>/dev/null) && exec "$b/booted" power ) & pids+=($!)
   act runbook plan R6 --on "$b/gpu0" --out plan.json; says redfish_is_the_other_nodes_switch out.txt 'ComputerSystem.Reset'
   act runbook run plan.json --approve; is a_power_cycle_by_redfish_mends_it $rc 0
   is it_was_rebooted_then_power_cycled_by_redfish "$(cat "$b/boots" 2>/dev/null | tr '\n' ' ')" "reboot power "

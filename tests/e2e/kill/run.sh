@@ -4,7 +4,7 @@
 # Usage: run.sh [BUILD_FOLDER]. Prints PASS, FAIL and SKIP lines. About a minute; MUSTER_NIGHTLY=1 kills at every record.
 set -u
 top=$(cd "$(dirname "$0")/../../.." && pwd)
-muster=${1:-$top/build/release}/muster
+muster=${1:-${MUSTER_BUILD:-$top/build/release}}/muster
 [ -x "$muster" ] || { echo "FAIL kill: $muster is not built"; exit 1; }
 exec python3 - "$muster" <<'PY'
 import json, os, shutil, signal, struct, subprocess, sys, tempfile, time

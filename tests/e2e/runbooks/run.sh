@@ -3,7 +3,7 @@
 # repaired, nothing destructive is done twice, and no cordon is left behind. Usage: run.sh [MUSTER]. Prints PASS, FAIL and SKIP lines.
 set -u
 top=$(cd "$(dirname "$0")/../../.." && pwd)
-muster=${1:-${MUSTER:-$top/build/release/muster}}
+muster=${1:-${MUSTER:-${MUSTER_BUILD:-$top/build/release}/muster}}
 [ -x "$muster" ] || muster=$(find "$top/build" -name muster -type f -perm -u+x 2>/dev/null | head -1)
 if [ -z "$muster" ] || [ ! -x "$muster" ]; then echo "FAIL runbooks: muster is not built"; exit 1; fi
 muster=$(realpath "$muster")

@@ -12,7 +12,7 @@ using kube::testing::FakePlace;
 const kube::Resource kJobs{"batch.volcano.sh", "v1alpha1", "jobs", "Job"};
 const kube::Resource kSecrets{"", "v1", "secrets", "Secret"};
 
-struct Stage {
+struct JobStage {
   FakePlace place;
   int keys_made = 0;
   std::unique_ptr<VolcanoJobs> jobs;
@@ -54,7 +54,7 @@ struct Stage {
 };
 
 TEST(VolcanoJobs, MakesAllThatTheJobNeedsOnce) {
-  Stage stage;
+  JobStage stage;
   stage.Job();
   stage.Begin();
   ASSERT_TRUE(stage.Until([&] { return stage.Pods() == 2 && stage.jobs->idle(); }));
@@ -69,7 +69,7 @@ TEST(VolcanoJobs, MakesAllThatTheJobNeedsOnce) {
 }
 
 TEST(VolcanoJobs, AJobGoesAfterItsTime) {
-  Stage stage;
+  JobStage stage;
   stage.Job(R"(,"ttlSecondsAfterFinished":30)");
   stage.Begin();
   ASSERT_TRUE(stage.Until([&] { return stage.Pods() == 2 && stage.jobs->idle(); }));
@@ -78,7 +78,7 @@ TEST(VolcanoJobs, AJobGoesAfterItsTime) {
 }
 
 TEST(VolcanoJobs, APodThatIsTakenAwayRestartsAllOnce) {
-  Stage stage;
+  JobStage stage;
   stage.Job(R"(,"policies":[{"event":"PodEvicted","action":"RestartJob"}])");
   stage.Begin();
   ASSERT_TRUE(stage.Until([&] { return stage.Pods() == 2 && stage.jobs->idle(); }));
@@ -95,7 +95,7 @@ TEST(VolcanoJobs, APodThatIsTakenAwayRestartsAllOnce) {
 }
 
 TEST(VolcanoJobs, AJobThatFailsEachTimeIsFailedAfterItsRetriesAndKeepsWhatFailed) {
-  Stage stage;
+  JobStage stage;
   stage.Job(R"(,"maxRetry":3,"policies":[{"event":"PodFailed","action":"RestartJob"}])");
   stage.Begin();
   for (int run = 1; run <= 3; ++run) {

@@ -7,11 +7,11 @@
 namespace muster::lab {
 namespace {
 
-const TimePoint kNow{std::chrono::seconds(1'795'219'200)};
+const TimePoint kRendered{std::chrono::seconds(1'795'219'200)};
 LabState Lab(int nodes) {
   ClusterSpec spec;
   spec.nodes = nodes;
-  return MakeLab(spec, 3, kNow);
+  return MakeLab(spec, 3, kRendered);
 }
 
 size_t Count(std::string_view text, std::string_view part) {
@@ -35,7 +35,7 @@ TEST(MonitorConfig, LargeLabsAreScrapedLessOften) {
 
 TEST(MonitorConfig, SlowScrapeIsOfThatNodeAlone) {
   LabState state = Lab(4);
-  ASSERT_TRUE(Inject(state, "scrape_too_slow", "node002", kNow).ok());
+  ASSERT_TRUE(Inject(state, "scrape_too_slow", "node002", kRendered).ok());
   const std::string text = PrometheusConfig(state, 1111, 2222);
   EXPECT_EQ(Count(text, "__scrape_interval__"), 1u);
   EXPECT_TRUE(Contains(text, "instance: 'node002:9400', __scrape_interval__: '60s'"));
@@ -43,7 +43,7 @@ TEST(MonitorConfig, SlowScrapeIsOfThatNodeAlone) {
 
 TEST(MonitorConfig, BrokenRouteSendsAlertsNowhere) {
   LabState state = Lab(2);
-  ASSERT_TRUE(Inject(state, "alert_route_broken", "", kNow).ok());
+  ASSERT_TRUE(Inject(state, "alert_route_broken", "", kRendered).ok());
   EXPECT_FALSE(Contains(PrometheusConfig(state, 1111, 2222), "2222"));
 }
 

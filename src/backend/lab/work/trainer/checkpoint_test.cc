@@ -12,12 +12,12 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr ModelShape kShape{2, 2, 3};
+constexpr ModelShape kTrained{2, 2, 3};
 constexpr int kWorld = 3;
 
 class Checkpoint : public ::testing::Test {
  protected:
-  Checkpoint() : parameters_(kShape.Parameters()), first_(parameters_), second_(parameters_) {
+  Checkpoint() : parameters_(kTrained.Parameters()), first_(parameters_), second_(parameters_) {
     for (size_t i = 0; i < parameters_.size(); ++i) {
       parameters_[i] = static_cast<float>(i);
       first_[i] = static_cast<float>(i) * 2;
@@ -27,7 +27,7 @@ class Checkpoint : public ::testing::Test {
   Status Write(Files& files, int ranks = kWorld) {
     Manifest manifest;
     manifest.step = 60;
-    manifest.shape = kShape;
+    manifest.shape = kTrained;
     for (int r = 0; r < ranks; ++r) {
       TRY(ShardRecord shard,
           WriteShard(files, "/ck", r, kWorld, "node", parameters_, first_, second_));
