@@ -115,6 +115,9 @@ void JobMap::AddFacts(FactStore& facts) const {
   if (OnOneHost()) {
     const JobRank& any = Largest()->ranks.begin()->second;
     add("job.one_host", {{"host", any.host}}, any.at, "the job is inside one host");
+  } else if (!uses_.empty() && hosts_seen_.size() == 1 &&
+             std::none_of(uses_.begin(), uses_.end(), [](const auto& use) { return use.net; })) {
+    add("job.stays_inside", {{"host", *hosts_seen_.begin()}}, uses_.front().at, uses_.front().text);
   }
   for (const auto& [id, comm] : comms_) {
     const auto silent = comm.Silent(), open = comm.Unfinished();

@@ -116,6 +116,7 @@ TEST(Knowledge, EverySignACauseAsksForIsMadeBySomebody) {
                                           "job.silent_ranks",
                                           "job.unfinished",
                                           "job.one_host",
+                                          "job.stays_inside",
                                           "job.few_ranks",
                                           "nccl.crash",
                                           "collective.wrong",

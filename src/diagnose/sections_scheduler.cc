@@ -217,7 +217,14 @@ void ReadSinfo(const Section& s, FactStore& facts) {
   }
 }
 
-bool NotBlank(std::string_view line) { return !Trim(line).empty() && line[0] != '$'; }
+// "root@head:~# squeue" and "ann@head ~ $ sinfo" stand between two outputs; no row of a table does.
+bool IsPrompt(std::string_view line) {
+  const size_t at = line.find('@'), end = line.find_first_of("$#");
+  return line[0] == '$' || (at != std::string_view::npos && end != std::string_view::npos &&
+                            at < end && end + 1 < line.size() && line[end + 1] == ' ');
+}
+
+bool NotBlank(std::string_view line) { return !Trim(line).empty() && !IsPrompt(line); }
 
 constexpr std::array kScheduler = {
     SectionKind{"kubectl get pods", "restarts",
