@@ -1,4 +1,4 @@
-// How GPUs reach each other: nvidia-smi topo -m, nvlink -s and -e.
+// How GPUs reach each other: nvidia-smi topo -m, nvlink -s and -e, dcgmi nvlink -s.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -111,7 +111,53 @@ void ReadNvlinkText(const Section& s, FactStore& facts) {
                  s.At(0), fmt::format("GPU {}: {} active NVLinks, others {}", g, active[g], most)));
 }
 
+// The rows of "U U D X _" below "gpuId 3:" of dcgmi nvlink -s. Ports of an NVSwitch that nothing is
+// plugged into are D as well: only those of GPUs are judged.
+void ReadDcgmiNvlink(const Section& s, FactStore& facts) {
+  std::string gpu;
+  size_t offset = 0;
+  std::map<std::string, int> up;  // of each GPU
+  std::vector<Fact> down;
+  for (const std::string_view line : Split(s.text, '\n')) {
+    const size_t at = offset;
+    offset += line.size() + 1;
+    const auto words = SplitBlank(line);
+    if (words.empty() || gpu == "-") continue;
+    if (words[0] == "gpuId" && words.size() == 2 && words[1].ends_with(':')) {
+      gpu = words[1].substr(0, words[1].size() - 1);
+      up.try_emplace(gpu, -1);
+      continue;
+    }
+    if (line.starts_with("NvSwitches") || line.starts_with("Key")) gpu = "-";
+    if (gpu.empty() || gpu == "-") continue;
+    up[gpu] = std::max(up[gpu], 0);
+    for (size_t link = 0; link < words.size(); ++link) {
+      if (words[link] == "U") ++up[gpu];
+      if (words[link] == "D")
+        down.push_back(s.Make("nvlink.inactive", {{"gpu", gpu}, {"link", std::to_string(link)}},
+                              s.At(at), fmt::format("gpuId {}: {}", gpu, Trim(line))));
+      else if (words[link] != "U" && words[link] != "X" && words[link] != "_")
+        AddDamage(s, facts, fmt::format("dcgmi nvlink -s: '{}' is no state", words[link]));
+    }
+  }
+  const bool none = std::none_of(up.begin(), up.end(), [](const auto& g) { return g.second > 0; });
+  for (const auto& [name, count] : up)
+    if (count < 0) AddDamage(s, facts, "dcgmi nvlink -s: GPU " + name + " has no row");
+  for (Fact& fact : down) {
+    // Down everywhere: cards without a bridge look like that too.
+    if (none) fact.id = "nvlink.all_inactive";
+    facts.Add(std::move(fact));
+  }
+}
+
 constexpr std::array kNvlink = {
+    SectionKind{
+        "dcgmi nvlink", "gpuid ",
+        [](std::string_view l) { return Trim(l).starts_with("gpuId ") && Trim(l).ends_with(':'); },
+        [](std::string_view l) {
+          return Indented(l) || l.starts_with("NvSwitches") || l.starts_with("Key");
+        },
+        ReadDcgmiNvlink},
     SectionKind{"nvidia-smi topo -m", "cpu affinity",
                 [](std::string_view l) { return Contains(l, "GPU0"); },
                 [](std::string_view l) {
