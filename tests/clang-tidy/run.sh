@@ -10,7 +10,7 @@ python3 - "$build/compile_commands.json" <<'PY' >"$build/tidy-files"
 import json, sys
 for entry in json.load(open(sys.argv[1])):
     name = entry["file"]
-    if "/src/" in name and not name.endswith(("_test.cc", "_fuzz.cc")) and "/testing/" not in name:
+    if "/src/" in name and not name.endswith(("_test.cc", "_fuzz.cc")) and "/testing/" not in name and "_test.dir/" not in name:
         print(name)
 PY
 xargs -P 2 -n 1 clang-tidy-19 -p "$build" --quiet --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-deprecated-declarations \
