@@ -26,6 +26,10 @@ if(MUSTER_SANITIZE)
   add_link_options(-fsanitize=${MUSTER_SANITIZE})
 endif()
 
+if(MUSTER_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)  # the rooms too: a fuzzer finds its way by what they do with an input
+endif()
+
 find_program(CCACHE ccache)
 if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
