@@ -60,6 +60,7 @@ TEST(Knowledge, EverySignACauseAsksForIsMadeBySomebody) {
                                           "link.went_down",
                                           "link.flaps",
                                           "service.state",
+                                          "deepspeed.other_cuda",
                                           "python.raised",
                                           "gpu.fallen_off",
                                           "pcie.rev_ff",

@@ -169,7 +169,7 @@ std::shared_ptr<const ReaderPlan> MakeReaderPlan(const std::vector<SignLine>& li
        {HcaSections(), LinkSections(), CounterSections(), SmiSections(), SmiTableSections(),
         NvlinkSections(), DcgmSections(), PciSections(), SchedulerSections(), ObjectSections(),
         MeasureSections(), BandwidthSections(), TopologySections(), BmcSections(),
-        ServiceSections()})
+        ServiceSections(), PortSections(), ReportSections()})
     for (const SectionKind& known : list) {
       add(known.anchor, Owner::kSection, plan->kinds.size());
       plan->kinds.push_back(&known);

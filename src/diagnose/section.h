@@ -41,6 +41,7 @@ struct SectionKind {
 
 std::span<const SectionKind> HcaSections();        // ibstat, ibstatus, ibv_devinfo, rdma link
 std::span<const SectionKind> LinkSections();       // iblinkinfo
+std::span<const SectionKind> PortSections();       // smpquery portinfo, ibportstate, mlxlink
 std::span<const SectionKind> CounterSections();    // ibqueryerrors, perfquery, ethtool -S
 std::span<const SectionKind> SmiSections();        // nvidia-smi -q
 std::span<const SectionKind> SmiTableSections();   // nvidia-smi's table and csv
@@ -54,6 +55,7 @@ std::span<const SectionKind> BandwidthSections();  // nvbandwidth, rows of nccl-
 std::span<const SectionKind> TopologySections();   // ibnetdiscover
 std::span<const SectionKind> BmcSections();        // records of sensors
 std::span<const SectionKind> ServiceSections();    // systemctl status
+std::span<const SectionKind> ReportSections();     // gpu_burn, ds_report
 
 // An indented line, or one without text: most tools print what belongs to a heading so.
 bool Indented(std::string_view line);
