@@ -64,7 +64,7 @@ constexpr Marker kMarkers[] = {
     {"checkpoint", "training log", true, true},
     {"starting (type=", "systemd"},
     {"fabric manager log", "fabric manager log"},
-    {"gpu 0000", "nvidia-smi"},
+    {"gpu 00000000:", "nvidia-smi"},
     {"nodes checked", "ibqueryerrors"},
     {"server is fired up", "SGLang log"},
     {"gen throughput", "SGLang log", true, true},

@@ -36,7 +36,7 @@ TEST(SecondOpinion, IsNotAskedWhereARuleSpeaks) {
   AddSecondOpinion(sample, false, facts);
   ASSERT_TRUE(facts.Has(kReadsLikeFailure));
   const Diagnosis d = DiagnoseText(
-      "zarray: mount of the file system went away without an end\n"
+      "zarray: mount of the file system went on without an end\n"
       "[  10.1] NVRM: Xid (PCI:0000:41:00): 79, pid=1, GPU has fallen off the bus.\n");
   ASSERT_EQ(d.outcome, Outcome::kFinding);
   for (const Finding& f : d.findings)
