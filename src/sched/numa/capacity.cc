@@ -29,14 +29,15 @@ Demand DemandOf(const Machine& machine, const Request& request) {
   return demand;
 }
 
-// How often the demand fits into `zones` taken as one pool.
+// How often the demand fits into `zones` taken as one pool. Memory bounds only the whole node:
+// where the memory manager has no hint left, it takes from any zones, whatever the policy.
 int FitsIn(const Machine& machine, const NodeState& state, const Demand& demand, ZoneMask zones,
-           bool with_devices_anywhere) {
+           bool whole_node) {
   int64_t fits = kUnlimited;
   for (size_t r = 0; r < machine.devices.size(); ++r) {
     if (demand.devices[r] == 0) continue;
     DeviceMask free = 0;
-    const bool anywhere = with_devices_anywhere || machine.devices[r].zones == 0;
+    const bool anywhere = whole_node || machine.devices[r].zones == 0;
     for (const Machine::Group& group : machine.devices[r].groups) {
       if (anywhere || (group.zones & zones) != 0) free |= group.devices;
     }
@@ -51,11 +52,9 @@ int FitsIn(const Machine& machine, const NodeState& state, const Demand& demand,
     }
     fits = std::min<int64_t>(fits, static_cast<int64_t>(free) / demand.cpus);
   }
-  if (demand.memory_bytes > 0) {
+  if (demand.memory_bytes > 0 && whole_node) {
     int64_t free = 0;
-    for (int zone = 0; zone < machine.zone_count; ++zone) {
-      if (zones >> zone & 1) free += state.free_memory[zone];
-    }
+    for (int zone = 0; zone < machine.zone_count; ++zone) free += state.free_memory[zone];
     fits = std::min<int64_t>(fits, free / demand.memory_bytes);
   }
   return static_cast<int>(fits);

@@ -29,56 +29,79 @@ void AddByLeft(int from, int to, Left left, Order* order) {
 class Taker {
  public:
   Taker(const Machine& machine, const CpuSet& available, int count)
-      : machine_(machine), left_(available), needed_(count) {
+      : machine_(machine),
+        zones_first_(machine.socket_count >= machine.cpu_zone_count),
+        left_(available),
+        needed_(count) {
     Recount();
   }
 
   std::optional<CpuSet> Packed() {
     if (needed_ <= 0) return result_;
     if (needed_ > static_cast<int>(left_.count())) return std::nullopt;
-    const bool sockets_first = machine_.socket_count < machine_.cpu_zone_count;
-    if (sockets_first) TakeFullSockets();
+    if (!zones_first_) TakeFullSockets();
     TakeFullZones();
-    if (!sockets_first) TakeFullSockets();
+    if (zones_first_) TakeFullSockets();
     TakeFullCores();
     TakeThreads();
     if (needed_ > 0) return std::nullopt;
     return result_;
   }
 
-  void Take(const CpuSet& cpus) {
-    result_ |= cpus;
-    left_ &= ~result_;
-    needed_ -= static_cast<int>(cpus.count());
-    Recount();
-  }
+  void Take(const CpuSet& cpus) { Take(cpus, static_cast<int>(cpus.count())); }
   int needed() const { return needed_; }
   int ZoneLeft(int zone) const { return zone_left_[zone]; }
   CpuSet LeftIn(int zone) const { return left_ & machine_.zone_cpus[zone]; }
   const CpuSet& result() const { return result_; }
   int left() const { return static_cast<int>(left_.count()); }
 
+  // Where zones come first a socket stands once for each of its zones with CPUs left.
   Order Sockets() const {
     Order order;
-    AddByLeft(0, machine_.socket_count, [this](int s) { return socket_left_[s]; }, &order);
+    if (zones_first_) {
+      for (const int zone : Zones())
+        order.ids[order.count++] = static_cast<uint8_t>(machine_.zone_socket[zone]);
+    } else {
+      AddByLeft(0, machine_.socket_count, [this](int s) { return socket_left_[s]; }, &order);
+    }
     return order;
   }
   Order Zones() const {
     Order order;
     const auto left = [this](int zone) { return zone_left_[zone]; };
-    if (machine_.socket_count >= machine_.cpu_zone_count) {
+    if (zones_first_) {
       AddByLeft(0, machine_.zone_count, left, &order);
       return order;
     }
-    for (const int socket : Sockets()) {  // the zones of a socket are adjacent
-      const int first = socket * machine_.spec.zones_per_socket;
-      AddByLeft(first, std::min(first + machine_.spec.zones_per_socket, machine_.zone_count), left,
-                &order);
+    for (const int socket : Sockets()) {
+      const auto [first, last] = ZonesOf(socket);
+      AddByLeft(first, last, left, &order);
     }
     return order;
   }
 
  private:
+  // The zones of a socket are adjacent: from the first to before the last.
+  std::pair<int, int> ZonesOf(int socket) const {
+    const int first = socket * machine_.spec.zones_per_socket;
+    return {first, std::min(first + machine_.spec.zones_per_socket, machine_.zone_count)};
+  }
+  // Calls f with the cores among which the next CPUs are chosen, as zones from first to before
+  // last: those of a socket where zones come first, of a zone otherwise.
+  template <typename F>
+  void ForEachPool(F f) const {
+    if (zones_first_) {
+      for (const int socket : Sockets()) f(ZonesOf(socket).first, ZonesOf(socket).second);
+    } else {
+      for (const int zone : Zones()) f(zone, zone + 1);
+    }
+  }
+  void Take(const CpuSet& cpus, int counted) {
+    result_ |= cpus;
+    left_ &= ~result_;
+    needed_ -= counted;
+    Recount();
+  }
   void Recount() {
     socket_left_.fill(0);
     for (int zone = 0; zone < machine_.zone_count; ++zone) {
@@ -105,47 +128,55 @@ class Taker {
         Take(machine_.zone_cpus[zone]);
     }
   }
+  // The kubelet lists the free cores, then the free CPUs, once; what stands there twice, because
+  // two zones of its socket have CPUs left, is counted twice and given once.
   void TakeFullCores() {
     const int threads = machine_.spec.threads_per_core;
     if (needed_ < threads) return;
     CpuSet taken;
     int more = needed_;
-    for (const int zone : Zones()) {
-      const std::vector<uint16_t>& cpus = machine_.zone_core_cpus[zone];
-      for (size_t core = 0; core < cpus.size() && more >= threads; core += threads) {
-        bool free = true;
-        for (int t = 0; t < threads; ++t) free = free && left_.test(cpus[core + t]);
-        if (!free) continue;
-        for (int t = 0; t < threads; ++t) taken.set(cpus[core + t]);
-        more -= threads;
+    ForEachPool([&](int first, int last) {
+      for (int zone = first; zone < last; ++zone) {
+        const std::vector<uint16_t>& cpus = machine_.zone_core_cpus[zone];
+        for (size_t core = 0; core < cpus.size() && more >= threads; core += threads) {
+          if (FreeThreads(&cpus[core]) < threads) continue;
+          for (int t = 0; t < threads; ++t) taken.set(cpus[core + t]);
+          more -= threads;
+        }
       }
-    }
-    Take(taken);
+    });
+    Take(taken, needed_ - more);
   }
   void TakeThreads() {
     if (needed_ <= 0) return;
     const int threads = machine_.spec.threads_per_core;
     CpuSet taken;
     int more = needed_;
-    for (const int zone : Zones()) {
-      const std::vector<uint16_t>& cpus = machine_.zone_core_cpus[zone];
-      for (int wanted = 1; wanted <= threads && more > 0; ++wanted) {  // the fullest cores first
-        for (size_t core = 0; core < cpus.size() && more > 0; core += threads) {
-          int free = 0;
-          for (int t = 0; t < threads; ++t) free += left_.test(cpus[core + t]);
-          if (free != wanted) continue;
-          for (int t = 0; t < threads && more > 0; ++t) {
-            if (!left_.test(cpus[core + t])) continue;
-            taken.set(cpus[core + t]);
-            --more;
+    ForEachPool([&](int first, int last) {
+      for (int wanted = 1; wanted <= threads && more > 0; ++wanted)  // the fullest cores first
+        for (int zone = first; zone < last; ++zone) {
+          const std::vector<uint16_t>& cpus = machine_.zone_core_cpus[zone];
+          for (size_t core = 0; core < cpus.size() && more > 0; core += threads) {
+            if (FreeThreads(&cpus[core]) != wanted) continue;
+            for (int t = 0; t < threads && more > 0; ++t) {
+              if (!left_.test(cpus[core + t])) continue;
+              taken.set(cpus[core + t]);
+              --more;
+            }
           }
         }
-      }
-    }
-    Take(taken);
+    });
+    Take(taken, needed_ - more);
+  }
+  int FreeThreads(const uint16_t* core) const {
+    int free = 0;
+    for (int t = 0; t < machine_.spec.threads_per_core; ++t) free += left_.test(core[t]);
+    return free;
   }
 
   const Machine& machine_;
+  const bool
+      zones_first_;  // a socket holds one zone with CPUs at most, or none: as the kubelet asks
   CpuSet left_, result_;
   int needed_;
   std::array<int, kMaxZones> zone_left_{}, socket_left_{};

@@ -37,6 +37,19 @@ TEST(TakeCpus, TakesWholeCoresBeforeThreads) {
   EXPECT_TRUE(taken.test(1)) << "then the thread of the broken core";
 }
 
+// Two zones of memory alone belong to a second socket: there are as many sockets as zones with
+// CPUs, so the kubelet takes the cores of a socket, not of a zone, in one order.
+TEST(TakeCpus, BesideZonesWithoutCpusTheCoresOfASocketAreOneList) {
+  MachineSpec spec = TwoByFour(Policy::kNone);
+  spec.zones.resize(4);
+  spec.zones[1].cpus = 2;
+  spec.zones[2].cpus = spec.zones[3].cpus = 0;
+  spec.zones_per_socket = 2;
+  const Machine machine = MachineOf(spec);
+  EXPECT_EQ(PerZone(machine, TakeCpus(machine, machine.all_cpus, 1).value()),
+            (std::vector<int>{1, 0, 0, 0}));
+}
+
 TEST(TakeCpus, DistributesEvenlyWhenOneZoneIsNotEnough) {
   MachineSpec spec = TwoByFour(Policy::kNone);
   spec.distribute_across_numa = true;

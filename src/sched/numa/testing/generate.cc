@@ -118,7 +118,7 @@ Json Generate(uint64_t seed, uint64_t number) {
   shape.threads = Chance(random, 50) ? 2 : 1;
   shape.cpus_per_zone = shape.threads * Pick(random, 2, 8);
   shape.memory_per_zone = kGiB * Pick(random, 4, 64);
-  const bool uneven = Chance(random, 12);
+  const bool uneven = Chance(random, 25);
   const bool prefers_lowest = Chance(random, 75);
   Json test{{"name", fmt::format("{}/{}", seed, number)},
             {"zones", ZonesJson(random, &shape, uneven)},
