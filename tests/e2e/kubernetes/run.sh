@@ -10,6 +10,8 @@ need_program "$driver"
 alone
 control_plane_up kubernetes
 kc create namespace e2e >/dev/null
+# The controllers put a ConfigMap into every namespace, soon after it is made: before ours are counted.
+until_true 150 kc -n e2e get configmap kube-root-ca.crt >/dev/null 2>&1
 read -r port etcd_port <"$state/ports"
 
 run() { timeout 280 "$driver" "$config" "$@" >"$work/facts" 2>&1; }
