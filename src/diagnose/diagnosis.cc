@@ -48,15 +48,18 @@ struct Title {
 // that was not captured, is the line.
 Title TitleOf(const Knowledge& knowledge, const Cause& cause, const Fact& fact) {
   constexpr size_t kLine = 120;
+  constexpr size_t kOwn = 2;  // a sign's own title says more than two names of the cause's
+  const std::string_view own = fact.Get(kOwnTitle);
+  const std::string_view pattern = own.empty() ? cause.title : own;
   Fact whole = fact;
-  if (Contains(cause.title, "{why}") && fact.Get("why").empty())
+  if (Contains(pattern, "{why}") && fact.Get("why").empty())
     whole.Set("why", knowledge.ReasonIn(fact));
-  if (Contains(cause.title, "{line}")) whole.Set("line", Shorten(fact.text, kLine));
-  Title title{Fill(cause.title, whole), Known(cause.title, whole)};
-  if (!Contains(cause.title, "{what}") || !fact.Get("what").empty() || !Contains(title.text, "?"))
+  if (Contains(pattern, "{line}")) whole.Set("line", Shorten(fact.text, kLine));
+  Title title{Fill(pattern, whole), Known(pattern, whole) + (own.empty() ? 0 : kOwn)};
+  if (!Contains(pattern, "{what}") || !fact.Get("what").empty() || !Contains(title.text, "?"))
     return title;
   whole.Set("what", Shorten(fact.text, kLine));
-  return {Fill(cause.title, whole), title.known};
+  return {Fill(pattern, whole), title.known};
 }
 
 // What is left to complain of; all of it, and `healed`, when everything went away.

@@ -6,6 +6,7 @@
 
 #include "base/strings.h"
 #include "diagnose/bandwidth.h"
+#include "diagnose/document_alerts.h"
 #include "diagnose/hang.h"
 #include "diagnose/section.h"
 #include "probes/dcgm/diag_document.h"
@@ -114,7 +115,10 @@ void ReadRedfishItem(const Section& s, const Json& item, const char* list, FactS
   const auto status = item.find("Status");
   if (status == item.end() || !status->is_object()) return;
   const std::string health = Text(*status, "Health"), state = Text(*status, "State");
-  if (!health.empty() && health != "OK")
+  if (state == "UnavailableOffline")
+    facts.Add(s.Make("redfish.health", {{"name", name}, {"value", state}, {"list", list}},
+                     s.Where(name), fmt::format("{}: Health {}, State {}", name, health, state)));
+  else if (!health.empty() && health != "OK")
     facts.Add(s.Make("redfish.health", {{"name", name}, {"value", health}, {"list", list}},
                      s.Where(*list == '\0' ? "\"Health\"" : name),
                      fmt::format("{}: Health {}, State {}", name, health, state)));
@@ -206,6 +210,7 @@ bool ReadJsonDocument(const Section& s, FactStore& facts, HangTable& hang) {
     }
     return false;
   }
+  if (ReadAlerts(s, root, facts)) return true;
   if (!root.is_object()) return false;
   if (root.contains("entries") && root["entries"].is_array()) {
     ReadDump(s, root, hang);

@@ -52,6 +52,8 @@ struct Fact {
   void Set(std::string_view name, std::string_view value);  // an empty value is not stored
 };
 inline constexpr size_t kTextBytes = 240;
+// The attribute with the title that a sign has of its own.
+inline constexpr std::string_view kOwnTitle = "title";
 
 // All facts of one diagnosis, bounded: the same fact (id, attributes, object) is counted, and of
 // one id at most kPerId are told apart. Memory is O(ids x kPerId), whatever the size of the input.

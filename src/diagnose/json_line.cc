@@ -64,6 +64,7 @@ bool UnwrapJsonLine(std::string_view line, std::string& out) {
   out += message;
   if (const std::string error = FirstText(object, {"error", "err"}); !error.empty())
     out += ": " + error;
+  if (const std::string took = FirstText(object, {"took"}); !took.empty()) out += " (" + took + ")";
   while (!out.empty() && (out.back() == '\n' || out.back() == '\r')) out.pop_back();
   return true;
 }

@@ -19,6 +19,7 @@ TEST(JsonLine, GivesWhatTheProgramSaid) {
   EXPECT_EQ(Plain(R"({"level":"error","ts":1763.2,"msg":"no such device","err":"x"})"),
             "error: no such device: x");
   EXPECT_EQ(Plain(R"({"level":"error","ts":1763.2,"msg":"failed to open"})"), "failed to open");
+  EXPECT_EQ(Plain(R"({"level":"warn","ts":1763.2,"msg":"slow","took":"1.2s"})"), "slow (1.2s)");
 }
 
 TEST(JsonLine, LeavesDocumentsAndDamageAlone) {

@@ -76,7 +76,8 @@ std::vector<SignRef> SignRefs(YamlReader& reader, std::string_view key) {
   return refs;
 }
 
-void ReadLines(YamlReader& reader, const std::string& id, std::vector<SignLine>& lines) {
+void ReadLines(YamlReader& reader, const std::string& id, const std::string& title,
+               std::vector<SignLine>& lines) {
   std::vector<std::string> without;
   for (const std::string& text : reader.TextsOr("without")) without.push_back(ToLower(text));
   for (const YamlNode& item : reader.Items("match")) {
@@ -85,7 +86,7 @@ void ReadLines(YamlReader& reader, const std::string& id, std::vector<SignLine>&
       reader.SayAt(item, pattern.error().message);
       continue;
     }
-    lines.push_back({id, std::move(*pattern), without});
+    lines.push_back({id, std::move(*pattern), without, title});
   }
 }
 
@@ -101,7 +102,7 @@ Cause ReadCause(YamlReader& reader, std::vector<SignLine>& lines) {
   cause.title = reader.Text("title");
   cause.on = reader.TextOr("on", "");
   const size_t before = lines.size();
-  ReadLines(reader, cause.id, lines);
+  ReadLines(reader, cause.id, "", lines);
   cause.signs = SignRefs(reader, "signs");
   if (lines.size() > before) cause.signs.push_back({cause.id, {}, 0});
   cause.all = SignRefs(reader, "all");
@@ -233,7 +234,7 @@ Result<Knowledge> KnowledgeOf(std::span<const EmbeddedFile> files, ReadRoot read
     for (const YamlNode& item : reader.Items("signs")) {
       YamlReader sign(item, file.name, findings);
       const std::string id = sign.Text("id");
-      ReadLines(sign, id, knowledge.lines);
+      ReadLines(sign, id, sign.TextOr("title", ""), knowledge.lines);
       (void)sign.Text("source");
       sign.Done();
     }
@@ -249,6 +250,16 @@ Result<Knowledge> KnowledgeOf(std::span<const EmbeddedFile> files, ReadRoot read
       knowledge.reasons.push_back({reason.Text("says"), reason.TextsOr("words")});
       (void)reason.Text("source");
       reason.Done();
+    }
+    for (const YamlNode& item : reader.Items("printers")) {
+      YamlReader printer(item, file.name, findings);
+      const std::string layer = printer.Text("layer"), kind = printer.Text("kind");
+      if (kind != "driver" && kind != "daemon") printer.Say("kind is driver or daemon");
+      auto& layers = kind == "driver" ? knowledge.printers.drivers : knowledge.printers.daemons;
+      for (const std::string& name : printer.TextsOr("names"))
+        if (!layers.emplace(name, layer).second) printer.Say(name + " is there twice");
+      (void)printer.Text("source");
+      printer.Done();
     }
     reader.Done();
   }

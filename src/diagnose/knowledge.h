@@ -13,14 +13,17 @@
 #include "catalogue/embedded.h"
 #include "diagnose/fact.h"
 #include "diagnose/pattern.h"
+#include "diagnose/printer.h"
 
 namespace muster::diagnose {
 
-// A line worth keeping. `without` are texts (lower case) that make it something else.
+// A line worth keeping. `without` are texts (lower case) that make it something else; `title`,
+// where these words say more than the cause's own title does, stands in its place.
 struct SignLine {
   std::string id;
   Pattern pattern;
   std::vector<std::string> without;
+  std::string title;
 };
 
 // One condition on an attribute of a fact: "code=79,48", "value>=90", "name~mlx5",
@@ -94,6 +97,7 @@ struct Knowledge {
   std::vector<SignLine> lines;
   std::vector<Cause> causes;
   std::vector<Reason> reasons;
+  Printers printers;
   std::shared_ptr<const ReaderPlan> plan;
   const Cause* Find(std::string_view id) const;
   // The first reason with a word in the fact's line or in what was captured of it; "" without one.

@@ -59,6 +59,32 @@ TEST(Knowledge, EverySignACauseAsksForIsMadeBySomebody) {
                                           "kube.set_unready",
                                           "link.went_down",
                                           "link.flaps",
+                                          "df.full",
+                                          "df.nearly_full",
+                                          "df.shm_full",
+                                          "df.shm_small",
+                                          "memory.nearly_used",
+                                          "numa.no_memory",
+                                          "clock.no_source",
+                                          "ethtool.half_duplex",
+                                          "ethtool.slow",
+                                          "gpu.hw_slowdown",
+                                          "gpu.ecc_mode",
+                                          "gpu.slow_clock",
+                                          "kube.set_empty",
+                                          "nvlink.uneven",
+                                          "pcie.unbound",
+                                          "gpu.fabric_health",
+                                          "gpu.fabric_bandwidth",
+                                          "gpu.fabric_route",
+                                          "gpu.fabric_configuration",
+                                          "gpu.repair_pending",
+                                          "ethtool.no_link",
+                                          "gpu.odd_number",
+                                          "rocm.junction",
+                                          "ras.uncorrected",
+                                          "gpu.no_peer_access",
+                                          "lustre.target_full",
                                           "service.state",
                                           "deepspeed.other_cuda",
                                           "python.raised",
@@ -70,6 +96,7 @@ TEST(Knowledge, EverySignACauseAsksForIsMadeBySomebody) {
                                           "gpu.remap_failed",
                                           "gpu.remap_pending",
                                           "gpu.retired_pending",
+                                          "gpu.double_bit",
                                           "gpu.sram_threshold",
                                           "gpu.ecc_uncorrected",
                                           "nvlink.inactive",
@@ -174,6 +201,13 @@ TEST(Knowledge, ATitleThatLacksItsWordQuotesTheLine) {
   ASSERT_FALSE(d.findings.empty());
   EXPECT_THAT(d.findings.front().title, ::testing::HasSubstr("Too many open files"));
   EXPECT_EQ(d.findings.front().title.find('?'), std::string::npos) << d.findings.front().title;
+}
+
+TEST(Knowledge, ASignWithATitleOfItsOwnSaysIt) {
+  const Diagnosis d = Of("OSError: CUDA_HOME environment variable is not set.");
+  ASSERT_FALSE(d.findings.empty());
+  EXPECT_EQ(d.findings.front().cause->id, "app.build_tools");
+  EXPECT_THAT(d.findings.front().title, ::testing::HasSubstr("no CUDA toolkit"));
 }
 
 TEST(Knowledge, AWordingStandsOnceForItsSign) {

@@ -21,7 +21,7 @@ constexpr Marker kMarkers[] = {
     {"systemd[", "kernel log"},
     {"nccl info", "NCCL log"},
     {"nccl warn", "NCCL log"},
-    {"nccl version", "NCCL log"},
+    {"nccl version", "NCCL log", false},
     {"torch/distributed", "PyTorch log", false},
     {"processgroup", "PyTorch log", false},
     {"traceback (most recent call last)", "Python traceback", false},
@@ -32,20 +32,20 @@ constexpr Marker kMarkers[] = {
     {"step:", "training log", true, true},
     {"step=", "training log", true, true},
     {"step ", "training log", true, true},
-    {"slurmctld", "Slurm log"},
-    {"slurmd", "Slurm log"},
-    {"slurmstepd", "Slurm log"},
-    {"jobid=", "Slurm"},
+    {"slurmctld", "Slurm log", false},
+    {"slurmd", "Slurm log", false},
+    {"slurmstepd", "Slurm log", false},
+    {"jobid=", "Slurm", false},
     {"partition", "Slurm", false},
     {"apiversion:", "Kubernetes object", false},
     {"namespace:", "Kubernetes object", false},
     {"events:", "Kubernetes object", false},
     {"normal ", "Kubernetes events"},
     {"kubelet[", "kubelet log"},
-    {"vllm", "vLLM log"},
-    {"engine core", "vLLM log"},
-    {"fabric manager", "fabric manager log"},
-    {"fabricmanager", "fabric manager log"},
+    {"vllm", "vLLM log", false},
+    {"engine core", "vLLM log", false},
+    {"fabric manager", "fabric manager log", false},
+    {"fabricmanager", "fabric manager log", false},
     {"sminfo:", "sminfo"},
     {"osm_", "subnet manager log"},
     {"subnet up", "subnet manager log"},
@@ -55,9 +55,9 @@ constexpr Marker kMarkers[] = {
     {" gpus found", "dcgmi discovery"},
     {"degrees c", "ipmitool"},
     {" | asserted", "ipmitool"},
-    {"ibdiagnet", "ibdiagnet"},
+    {"ibdiagnet", "ibdiagnet", false},
     {"-i- ", "ibdiagnet"},
-    {"initializing a v", "vLLM log"},
+    {"initializing a v", "vLLM log", false},
     {"application startup complete", "vLLM log"},
     {"kv_cache_utils", "vLLM log"},
     {"gpu_model_runner", "vLLM log"},
@@ -71,7 +71,7 @@ constexpr Marker kMarkers[] = {
     {"#new-token: ", "SGLang log", true, true},
     {"token usage: ", "SGLang log", true, true},
     {"'loss': ", "training log", true, true},
-    {"it/s]", "training log"},
+    {"it/s]", "training log", false},
     {"it/s, ", "training log"},
     {"|loss: ", "training log", true, true},
     {"loss/train/total: ", "training log", true, true},
@@ -91,6 +91,8 @@ constexpr Marker kMarkers[] = {
 
 constexpr InsideKey kInside[] = {
     {"lnksta:", "lspci"},
+    {"kernel driver in use:", "lspci"},
+    {"kernel modules:", "lspci"},
     {"lnkcap:", "lspci"},
     {"physical state:", "ibstat"},
     {"remapping failure occurred", "nvidia-smi -q"},
@@ -166,10 +168,11 @@ std::shared_ptr<const ReaderPlan> MakeReaderPlan(const std::vector<SignLine>& li
   };
   for (size_t i = 0; i < lines.size(); ++i) add(lines[i].pattern.anchor(), Owner::kPattern, i);
   for (const auto list :
-       {HcaSections(), LinkSections(), CounterSections(), SmiSections(), SmiTableSections(),
-        NvlinkSections(), DcgmSections(), PciSections(), SchedulerSections(), ObjectSections(),
-        MeasureSections(), BandwidthSections(), TopologySections(), BmcSections(),
-        ServiceSections(), PortSections(), ReportSections()})
+       {HcaSections(),       LinkSections(),   CounterSections(), SmiSections(),
+        SmiTableSections(),  NvlinkSections(), DcgmSections(),    PciSections(),
+        SchedulerSections(), ObjectSections(), MeasureSections(), BandwidthSections(),
+        TopologySections(),  BmcSections(),    ServiceSections(), PortSections(),
+        ReportSections(),    HostSections(),   DeviceSections(),  FaultSections()})
     for (const SectionKind& known : list) {
       add(known.anchor, Owner::kSection, plan->kinds.size());
       plan->kinds.push_back(&known);
@@ -177,6 +180,8 @@ std::shared_ptr<const ReaderPlan> MakeReaderPlan(const std::vector<SignLine>& li
   for (size_t i = 0; i < std::size(kMarkers); ++i) add(kMarkers[i].anchor, Owner::kMarker, i);
   for (size_t i = 0; i < std::size(kInside); ++i) add(kInside[i].anchor, Owner::kInside, i);
   for (const std::string_view anchor : kKernelAnchors) add(anchor, Owner::kKernel, 0);
+  for (const std::string_view anchor : {".go:", ".cc:", ".cpp:", ".py:"})
+    add(anchor, Owner::kLevel, 0);
   add("\", line ", Owner::kFrame, 0);
   add("exception ignored in", Owner::kCaught, 0);
   add("--- logging error ---", Owner::kCaught, 0);

@@ -17,6 +17,7 @@ enum class Owner : uint8_t {
   kSection,  // the heading of a tool's output; index into ReaderPlan::kinds
   kMarker,   // tells what kind of log a line is from; index for MarkerAt
   kKernel,   // an event of the kernel may stand here
+  kLevel,    // a header of klog or glog may stand here
   kInside,   // stands only inside the output of one tool; index for InsideAt
   kFrame,    // a frame of a Python traceback may stand here
   kCaught    // says that the traceback after it was caught

@@ -261,7 +261,7 @@ Evidence Reader::Snapshot() const {
   evidence.job.AddFacts(evidence.facts);
   s_->hang.AddFacts(evidence.facts, world);
   const bool nothing_known = evidence.recognised.empty() && evidence.facts.size() == 0;
-  AddSecondOpinion(s_->sample, nothing_known, evidence.facts);
+  AddSecondOpinion(s_->sample, s_->knowledge.printers, nothing_known, evidence.facts);
   return evidence;
 }
 

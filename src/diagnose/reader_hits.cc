@@ -6,6 +6,7 @@
 #include "diagnose/heading.h"
 #include "diagnose/kernel_lines.h"
 #include "diagnose/line_damage.h"
+#include "diagnose/log_level.h"
 #include "diagnose/object.h"
 #include "diagnose/reader_state.h"
 #include "diagnose/speaker.h"
@@ -58,7 +59,7 @@ void Reader::State::Hits(std::string_view line) {
   }
   if (tracebacks.open() && tracebacks.Line(line, {file, number}, evidence.facts)) return;
   if (hits.empty()) return;
-  bool folded_ready = false, kernel_done = false, known = false;
+  bool folded_ready = false, kernel_done = false, known = false, says_error = false;
   unread.clear();
   // Sections first: a heading names what follows.
   for (const uint32_t hit : hits) {
@@ -77,7 +78,7 @@ void Reader::State::Hits(std::string_view line) {
                 "a row stands before the heading of its table");
     kind = found;
     section = {file, number, std::string(line) + "\n", heading_host, false};
-    Know(found->name);
+    Know(found->name, 1, found->proves);
     break;
   }
   for (const uint32_t hit : hits) {
@@ -111,6 +112,9 @@ void Reader::State::Hits(std::string_view line) {
                     "an Xid that cannot be read");
         }
         break;
+      case Owner::kLevel:
+        says_error = says_error || HeaderSaysError(line);
+        break;
       case Owner::kFrame:
         tracebacks.Frame(line, {file, number});
         break;
@@ -132,6 +136,14 @@ void Reader::State::Hits(std::string_view line) {
                    [&](const SignLine* a, const SignLine* b) { return rank(a) < rank(b); });
   for (const SignLine* sign : unread)
     if (Match(*sign, line)) return;
+  if (says_error) evidence.facts.Add(Complaint(line));
+}
+
+// A line whose header calls it an error, and whose words nobody knows.
+Fact Reader::State::Complaint(std::string_view line) const {
+  Fact fact{std::string(kAnyComplaint), {}, {file, number}, Shown(line, 0), {}, 0, 1};
+  Attach(ReadSpeaker(line), fact);
+  return fact;
 }
 
 void Reader::State::Marked(const Marker& marker, std::string_view line) {
@@ -156,6 +168,7 @@ bool Reader::State::Match(const SignLine& sign, std::string_view line) {
   fact.id = sign.id;
   fact.at = {file, number};
   fact.text = Shown(line, folded.find(sign.pattern.anchor()));
+  fact.Set(kOwnTitle, sign.title);
   Attach(ReadSpeaker(line), fact);
   if (fact.Get("host").empty()) fact.Set("host", heading_host);
   fact.object = ObjectIn(line);

@@ -68,7 +68,7 @@ bool Reader::State::BeginsBehind(const SectionKind& found, std::string_view line
                    {number}}};
   behind = &found;
   last_label = std::move(label);
-  Know(found.name);
+  Know(found.name, 1, found.proves);
   return true;
 }
 

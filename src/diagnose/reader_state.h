@@ -28,6 +28,7 @@ struct Reader::State {
   void Marked(const Marker& marker, std::string_view line);
   void Inside(const InsideKey& key);
   bool Match(const SignLine& sign, std::string_view line);
+  Fact Complaint(std::string_view line) const;
   void Hook(Fact& fact, std::string_view line);
   void CloseSection(bool cut);
   // A tool's output behind a job runner's prefix, one per rank or host; see reader_ranks.cc.

@@ -46,7 +46,19 @@ std::vector<const Sample::Line*> Sample::Lines() const {
   return lines;
 }
 
-void AddSecondOpinion(const Sample& sample, bool nothing_known, FactStore& facts) {
+namespace {
+
+// By who prints the line that complains; else by what the words of all lines are like.
+std::string_view LayerOf(const Printers& printers, std::string_view line,
+                         std::string_view by_words) {
+  const std::string_view by_printer = LayerOfPrinter(printers, line);
+  return by_printer.empty() ? by_words : by_printer;
+}
+
+}  // namespace
+
+void AddSecondOpinion(const Sample& sample, const Printers& printers, bool nothing_known,
+                      FactStore& facts) {
   std::vector<const Sample::Line*> unread;
   std::vector<std::string_view> all, texts;
   for (const Sample::Line* line : sample.Lines()) {
@@ -57,7 +69,9 @@ void AddSecondOpinion(const Sample& sample, bool nothing_known, FactStore& facts
   }
   if (texts.empty() && !facts.Has(kAnyComplaint)) return;  // all was understood: nothing to ask
   const std::string layer = BuiltIn().Read(all).layer;
-  facts.SetAll(kAnyComplaint, "layer", layer.empty() ? kNoLayer : layer);
+  if (const Fact* first = facts.First(kAnyComplaint))
+    facts.SetAll(kAnyComplaint, "layer",
+                 LayerOf(printers, first->text, layer.empty() ? kNoLayer : layer));
   facts.SetAll(kAnyComplaint, "says", "a line complains and no rule knows it");
   if (texts.empty() || layer.empty()) return;
   const size_t telling = BuiltIn().Read(texts).failure >= kFailure
@@ -68,7 +82,7 @@ void AddSecondOpinion(const Sample& sample, bool nothing_known, FactStore& facts
   const Sample::Line& shown = *unread[fails ? telling : 0];
   const std::string text = Shorten(Printable(Trim(shown.text)), kTextBytes);
   Fact fact{std::string(fails ? kReadsLikeFailure : kSpeaksOf), {}, shown.at, text, {}, 0, 1};
-  fact.Set("layer", layer);
+  fact.Set("layer", LayerOf(printers, shown.text, layer));
   fact.Set("says",
            fails ? "no rule knows this, and it reads like a failure" : "nothing here is known");
   facts.Add(std::move(fact));

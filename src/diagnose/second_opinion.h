@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "diagnose/fact.h"
+#include "diagnose/printer.h"
 
 namespace muster::diagnose {
 
@@ -41,6 +42,7 @@ inline bool SaidByWordsAlone(const Fact& fact) {
 }
 // The sign of a line that complains and that nothing else knows.
 inline constexpr std::string_view kAnyComplaint = "unread.error";
-void AddSecondOpinion(const Sample& sample, bool nothing_known, FactStore& facts);
+void AddSecondOpinion(const Sample& sample, const Printers& printers, bool nothing_known,
+                      FactStore& facts);
 
 }  // namespace muster::diagnose

@@ -33,7 +33,7 @@ TEST(SecondOpinion, IsNotAskedWhereARuleSpeaks) {
   Sample sample;
   sample.Take("mount of the file system failed, no such device", "a", 1);
   FactStore facts;
-  AddSecondOpinion(sample, false, facts);
+  AddSecondOpinion(sample, LoadKnowledge().value()->printers, false, facts);
   ASSERT_TRUE(facts.Has(kReadsLikeFailure));
   const Diagnosis d = DiagnoseText(
       "zarray: mount of the file system went on without an end\n"
@@ -55,13 +55,12 @@ TEST(SecondOpinion, WhatAReaderUnderstoodIsNotReadAgain) {
   sample.Take("mount of the file system failed, no such device", "a", 1);
   sample.MarkRead();
   FactStore facts;
-  AddSecondOpinion(sample, false, facts);
+  AddSecondOpinion(sample, LoadKnowledge().value()->printers, false, facts);
   EXPECT_FALSE(facts.Has(kReadsLikeFailure));
 }
 
 TEST(SecondOpinion, OfATextOfWhichNothingIsKnownOnlyTheLayerIsSaid) {
-  const Diagnosis d =
-      DiagnoseText("Filesystem Size Used Avail Use% Mounted on\n/dev/sdq 1T 1G 1T 1% /scratch\n");
+  const Diagnosis d = DiagnoseText("Volume group of the shelf   1T 1G 1T   mounted there\n");
   EXPECT_EQ(d.outcome, Outcome::kNotEnough);
   ASSERT_FALSE(d.findings.empty());
   EXPECT_TRUE(d.findings[0].title.starts_with("nothing here is known")) << d.findings[0].title;

@@ -37,6 +37,7 @@ struct SectionKind {
   bool (*belongs)(std::string_view line);  // is this line still part of it?
   void (*read)(const Section&, FactStore&);
   bool table = false;  // the first line names columns: rows above it are out of place
+  bool proves = true;  // in order it says how something went, not only what there is
 };
 
 std::span<const SectionKind> HcaSections();        // ibstat, ibstatus, ibv_devinfo, rdma link
@@ -56,6 +57,9 @@ std::span<const SectionKind> TopologySections();   // ibnetdiscover
 std::span<const SectionKind> BmcSections();        // records of sensors
 std::span<const SectionKind> ServiceSections();    // systemctl status
 std::span<const SectionKind> ReportSections();     // gpu_burn, ds_report
+std::span<const SectionKind> HostSections();       // df, free, numactl --hardware, chronyc sources
+std::span<const SectionKind> DeviceSections();     // ethtool of an interface, rocm-smi, lfs df
+std::span<const SectionKind> FaultSections();      // rocm-smi's RAS blocks, ip -s link, topo -p2p
 
 // An indented line, or one without text: most tools print what belongs to a heading so.
 bool Indented(std::string_view line);

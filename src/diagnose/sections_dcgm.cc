@@ -18,15 +18,16 @@ std::string_view Verdict(std::string_view value) {
   return last == "Pass" || last == "Fail" || last == "Skip" ? last : value;
 }
 
-// "| GPU Memory   | Fail - GPU: 0   |", from the middle of a table.
+// "| GPU Memory   | Fail - GPU: 0   |", from the middle of a table; "Failure" is of dcgmi health.
 bool DiagRow(std::string_view line) {
   const auto cells = Split(line, '|');
-  return cells.size() == 4 && Trim(cells[0]).empty() && StartsWith(Verdict(Trim(cells[2])), "Fail");
+  return cells.size() == 4 && Trim(cells[0]).empty() && Trim(cells[2]) != "Failure" &&
+         StartsWith(Verdict(Trim(cells[2])), "Fail");
 }
 
 void ReadDiagText(const Section& s, FactStore& facts) {
   std::string test;
-  int results = 0;
+  int results = 0, skipped = 0;
   size_t offset = 0;
   for (const std::string_view line : Split(s.text, '\n')) {
     const size_t at = offset;
@@ -37,7 +38,8 @@ void ReadDiagText(const Section& s, FactStore& facts) {
     if (!name.empty() && name != "Diagnostic" && name != "Warning" && name != "Error") test = name;
     const std::string verdict = ToLower(Verdict(value));
     const bool fail = StartsWith(verdict, "fail");
-    if (StartsWith(verdict, "pass") || fail || StartsWith(verdict, "skip")) ++results;
+    if (StartsWith(verdict, "pass") || fail) ++results;
+    if (StartsWith(verdict, "skip") || StartsWith(verdict, "not run")) ++skipped;
     if (fail || ((name == "Warning" || name == "Error") && !value.empty())) {
       std::string gpu;
       for (const std::string_view mark : {"GPU: ", "GPU ", "GPU"})
@@ -52,11 +54,87 @@ void ReadDiagText(const Section& s, FactStore& facts) {
                        line));
     }
   }
-  if (results == 0) AddDamage(s, facts, "dcgmi diag shows no result");
+  if (results == 0 && skipped == 0) AddDamage(s, facts, "dcgmi diag shows no result");
+  if (results == 0 && skipped > 0)
+    facts.Add(s.Make("dcgm.skipped", {{"count", std::to_string(skipped)}}, s.At(0),
+                     fmt::format("{} tests skipped, none ran", skipped)));
   if (!Trim(s.text).ends_with('+')) AddDamage(s, facts, "the table of dcgmi diag is cut");
 }
 
+struct HealthWords {
+  std::string_view says, sign;
+};
+
+// What dcgmi health finds has signs of its own wherever another tool says the same.
+constexpr std::array kHealthWords = {
+    HealthWords{"row remapping failed", "gpu.remap_failed"},
+    HealthWords{"row remappings are pending", "gpu.remap_pending"},
+    HealthWords{"pending retired page", "gpu.retired_pending"},
+    HealthWords{"double-bit ECC", "gpu.double_bit"},
+    HealthWords{"thermal violation", "gpu.throttle_thermal"},
+    HealthWords{"is currently down", "nvlink.inactive"},
+};
+
+std::string NumberBehind(std::string_view text, std::string_view mark) {
+  const size_t at = text.find(mark);
+  if (at == std::string_view::npos) return "";
+  const std::string_view rest = text.substr(at + mark.size());
+  return std::string(rest.substr(0, rest.find_first_not_of("0123456789")));
+}
+
+// "| -> Memory system | Failure |" and below it, in pieces of the cell's width, what was found.
+struct HealthFinding {
+  std::string gpu, system, says, line;
+  size_t at = 0;
+  bool fail = false;
+};
+
+void AddHealth(const Section& s, const HealthFinding& found, FactStore& facts) {
+  if (found.system.empty()) return;
+  std::string gpu = NumberBehind(found.says, "GPU ");
+  if (gpu.empty()) gpu = found.gpu;
+  for (const HealthWords& words : kHealthWords)
+    if (Contains(found.says, words.says)) {
+      facts.Add(s.Make(std::string(words.sign), {{"gpu", gpu}, {"value", "true"}}, s.At(found.at),
+                       found.line));
+      return;
+    }
+  facts.Add(s.Make(found.fail ? "dcgm.fail" : "dcgm.warning",
+                   {{"gpu", gpu}, {"test", found.system}, {"what", found.says}}, s.At(found.at),
+                   found.line));
+}
+
+void ReadHealthText(const Section& s, FactStore& facts) {
+  HealthFinding found;
+  size_t offset = 0;
+  for (const std::string_view line : Split(s.text, '\n')) {
+    const size_t at = offset;
+    offset += line.size() + 1;
+    const auto cells = Split(line, '|');
+    if (cells.size() < 3) continue;
+    const std::string_view name = Trim(cells[1]), value = Trim(cells[2]);
+    if (StartsWith(name, "-> ") && (value == "Failure" || value == "Warning")) {
+      AddHealth(s, found, facts);
+      const std::string_view what = Trim(name.substr(3));
+      const bool number = what.find_first_not_of("0123456789") == std::string_view::npos;
+      const std::string gpu = number ? std::string(what) : found.gpu;
+      found = {gpu, number ? "" : std::string(what), "", std::string(line), at, value == "Failure"};
+    } else if (name.empty() && !found.system.empty()) {
+      if (found.says.empty())
+        found.line = line, found.at = at;
+      else
+        found.says += ' ';
+      found.says += value;
+    }
+  }
+  AddHealth(s, found, facts);
+}
+
 constexpr std::array kDcgm = {
+    SectionKind{"dcgmi health", "| health monitor report",
+                [](std::string_view l) { return !l.empty() && l[0] == '|'; },
+                [](std::string_view l) { return !l.empty() && (l[0] == '|' || l[0] == '+'); },
+                ReadHealthText},
     SectionKind{"dcgmi diag", "| fail", DiagRow,
                 [](std::string_view l) { return !l.empty() && (l[0] == '|' || l[0] == '+'); },
                 ReadDiagText},

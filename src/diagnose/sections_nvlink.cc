@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -48,6 +49,7 @@ void ReadNvlinkText(const Section& s, FactStore& facts) {
   std::string_view model;  // the line that names it
   size_t offset = 0;
   std::map<std::string, int> active, listed;
+  std::map<std::string, std::set<std::string>> rates;
   for (const std::string_view line : Split(s.text, '\n')) {
     const size_t at = offset;
     offset += line.size() + 1;
@@ -70,7 +72,10 @@ void ReadNvlinkText(const Section& s, FactStore& facts) {
       if (Contains(line, "inactive")) {
         facts.Add(s.Make("nvlink.inactive", {{"gpu", gpu}, {"link", link}}, s.At(at), line));
       } else if (Contains(line, "GB/s")) {
+        if (link != std::to_string(listed[gpu] - 1))
+          AddDamage(s, facts, "nvlink: links are missing or not in order");
         ++active[gpu];
+        rates[gpu].insert(std::string(words[2]));
         if (words[2] == "0" || words[2] == "0.000")
           facts.Add(s.Make("nvlink.inactive", {{"gpu", gpu}, {"link", link}}, s.At(at), line));
       } else if (Contains(line, "Error") && words.back() != "0") {
@@ -87,8 +92,16 @@ void ReadNvlinkText(const Section& s, FactStore& facts) {
       }
     }
   }
+  for (const auto& [name, seen] : rates)
+    if (seen.size() > 1)
+      facts.Add(s.Make("nvlink.uneven", {{"gpu", name}}, s.At(0),
+                       fmt::format("GPU {}: links of {} different rates", name, seen.size())));
   const bool any = std::any_of(listed.begin(), listed.end(),
                                [](const auto& gpu_lines) { return gpu_lines.second > 0; });
+  // nvidia-smi -L: machines have one GPU or an even number of them.
+  if (!any && listed.size() > 1 && listed.size() % 2 == 1)
+    facts.Add(s.Make("gpu.odd_number", {{"value", std::to_string(listed.size())}}, s.At(0),
+                     fmt::format("{} GPUs are listed", listed.size())));
   for (const auto& [name, count] : listed)
     if (any && count == 0) AddDamage(s, facts, "nvlink: GPU " + name + " has no line");
   for (const std::string_view line : Lines(s.text))

@@ -33,6 +33,7 @@ constexpr std::array kKinds = {
     ObjectKind{"ATTACHED", "VolumeAttachment", "storage"},
     ObjectKind{"MONCOUNT", "CephCluster", "storage"},
     ObjectKind{"LATESTREADYREVISION", "InferenceService", "inference"},
+    ObjectKind{"URL", "InferenceService", "inference"},
     ObjectKind{"DESIRED WORKERS", "RayCluster", "platform"},
     ObjectKind{"DESIRED SYNC STATE", "SriovNetworkNodeState", "nic"},
     ObjectKind{"NODENAME", "Machine", "node"},
@@ -96,7 +97,8 @@ std::string_view Level(std::string_view head, std::string_view value, std::strin
 }
 
 const ObjectKind& KindOf(const Columns& columns) {
-  static constexpr ObjectKind kOther{"", "object", "platform"};
+  static constexpr ObjectKind kOther{"", "object", "platform"}, kSet{"", "StatefulSet", "set"};
+  if (columns.heads.size() == 3 && columns.Has("READY") && columns.Has("AGE")) return kSet;
   for (const ObjectKind& kind : kKinds)
     for (const auto& [head, at] : columns.heads)
       if (head == kind.head) return kind;
@@ -149,13 +151,13 @@ bool BeginsObjects(std::string_view line) {
                      [&](const StateColumn& column) { return columns.Has(column.head); });
 }
 
-bool NotBlank(std::string_view line) { return !Trim(line).empty() && line[0] != '$'; }
+bool ObjectRow(std::string_view line) { return !Trim(line).empty() && line[0] != '$'; }
 
 constexpr std::array kObjects = {
-    SectionKind{"kubectl get", " age", BeginsObjects, NotBlank, ReadObjects, true},
-    SectionKind{"kubectl get", "sync status", BeginsObjects, NotBlank, ReadObjects, true},
-    SectionKind{"kubectl get", "message", BeginsObjects, NotBlank, ReadObjects, true},
-    SectionKind{"kubectl get", "pending workloads", BeginsObjects, NotBlank, ReadObjects, true},
+    SectionKind{"kubectl get", " age", BeginsObjects, ObjectRow, ReadObjects, true},
+    SectionKind{"kubectl get", "sync status", BeginsObjects, ObjectRow, ReadObjects, true},
+    SectionKind{"kubectl get", "message", BeginsObjects, ObjectRow, ReadObjects, true},
+    SectionKind{"kubectl get", "pending workloads", BeginsObjects, ObjectRow, ReadObjects, true},
 };
 
 }  // namespace

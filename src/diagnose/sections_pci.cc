@@ -20,7 +20,11 @@ bool LspciHead(std::string_view line) {
   return i >= 7 && i <= 16 && i < line.size() && line[i] == ' ' && Contains(line.substr(0, i), ":");
 }
 
-bool AcsRow(std::string_view line) { return Trim(line).starts_with("ACSCtl: SrcValid"); }
+bool AcsRow(std::string_view line) {
+  constexpr std::string_view kName = "ACSCtl:";
+  line = Trim(line);
+  return line.starts_with(kName) && Trim(line.substr(kName.size())).starts_with("SrcValid");
+}
 
 void ReadLspci(const Section& s, FactStore& facts) {
   std::string slot, name;
@@ -35,15 +39,28 @@ void ReadLspci(const Section& s, FactStore& facts) {
     return value;
   };
   bool waits = false;  // for the status of a link whose capability was read
+  bool driven = false, described = false;
+  bool bound = true;  // modules are listed, and one of them drives the device
+  size_t head_at = 0;
   const auto close = [&] {
     if (waits) AddDamage(s, facts, "lspci: a link's capability without its status");
     waits = false;
+  };
+  const auto end = [&] {
+    close();
+    if (bound && !driven && described && width_max == 0 && Contains(name, "NVIDIA"))
+      AddDamage(s, facts, "lspci: no line says which driver holds " + slot);
+    if (!bound && Contains(name, "NVIDIA"))
+      facts.Add(s.Make("pcie.unbound", {{"pci", slot}, {"name", name}}, s.At(head_at), name));
+    bound = true;
   };
   for (const std::string_view line : Split(s.text, '\n')) {
     const size_t at = offset;
     offset += line.size() + 1;
     if (LspciHead(line)) {
-      close();
+      end();
+      head_at = at;
+      driven = described = false;
       slot = line.substr(0, line.find(' '));
       name = Shorten(Trim(line.substr(line.find(' '))), 80);
       if (!Contains(name, ": ")) AddDamage(s, facts, "lspci: a device without its name");
@@ -79,11 +96,17 @@ void ReadLspci(const Section& s, FactStore& facts) {
       const std::string_view asked = slot.empty() ? "yes" : "no";
       facts.Add(s.Make("pcie.acs_redirect", {{"pci", slot}, {"asked", std::string(asked)}},
                        s.At(at), line));
+    } else if (Contains(line, "Subsystem:")) {
+      described = true;
+    } else if (Contains(line, "Kernel driver in use:")) {
+      driven = true;
+    } else if (Contains(line, "Kernel modules:")) {
+      bound = driven;
     } else if (Contains(line, "Unknown header type 7f")) {
       facts.Add(s.Make("pcie.rev_ff", {{"pci", slot}, {"name", name}}, s.At(at), line));
     }
   }
-  close();
+  end();
 }
 
 constexpr std::array kPci = {
@@ -91,7 +114,7 @@ constexpr std::array kPci = {
                 [](std::string_view l) { return Indented(l) || LspciHead(l); }, ReadLspci},
     SectionKind{"lspci", "mellanox technologies", LspciHead,
                 [](std::string_view l) { return Indented(l) || LspciHead(l); }, ReadLspci},
-    SectionKind{"lspci", "acsctl: srcvalid", AcsRow, AcsRow, ReadLspci},
+    SectionKind{"lspci", "acsctl:", AcsRow, AcsRow, ReadLspci},
 };
 
 }  // namespace

@@ -60,8 +60,8 @@ void ReadPortInfo(const Section& s, FactStore& facts) {
   Attributes attrs = {{"device", device}, {"port", port}, {"state", state}, {"physical", physical}};
   std::string id = "link.ok";
   std::string_view line = "LinkState";
-  if (state == "Down") {
-    id = "link.unused";
+  if (state == "Down" && (physical == "Polling" || physical == "Disabled")) {
+    id = "link.unused";  // its own line is the finding
   } else if (StartsWith(state, "Init")) {
     id = "link.init";
   } else if (state != "Active" || physical != "LinkUp") {
@@ -79,6 +79,30 @@ bool InPortInfo(std::string_view line) {
   return text.find(":.") != std::string_view::npos || EndsWith(text, ":");
 }
 
+// InfiniBand's rates in the order of their speed.
+constexpr std::array<std::string_view, 8> kSpeeds = {"SDR", "DDR", "QDR", "FDR",
+                                                     "EDR", "HDR", "NDR", "XDR"};
+
+// Of "IB-NDR"; -1 for any other rate.
+int SpeedRank(std::string_view speed) {
+  for (size_t i = 0; i < kSpeeds.size(); ++i)
+    if (speed == kSpeeds[i] || speed.ends_with(std::string("-") + std::string(kSpeeds[i])))
+      return static_cast<int>(i);
+  return -1;
+}
+
+// The fastest in the brackets of "Enabled Link Speed : 0x00000080 (NDR,HDR)"; -1 without one.
+int FastestOf(std::string_view text, std::string_view key) {
+  const std::string value = PortValue(text, key);
+  const size_t open = value.find('('), close = value.find(')');
+  if (open == std::string::npos || close == std::string::npos || close < open) return -1;
+  int most = -1;
+  for (const std::string_view name :
+       Split(std::string_view(value).substr(open + 1, close - open - 1), ','))
+    most = std::max(most, SpeedRank(Trim(name)));
+  return most;
+}
+
 // "Status Opcode : 0" and "No issue was observed" are mlxlink's own verdict on a port that is up.
 void ReadMlxlink(const Section& s, FactStore& facts) {
   const std::string state = PortValue(s.text, "State"),
@@ -88,7 +112,15 @@ void ReadMlxlink(const Section& s, FactStore& facts) {
   if (state != "Active" || opcode != "0" || !StartsWith(advice, "No issue") ||
       MostLanes(width) == 0)
     return AddDamage(s, facts, fmt::format("mlxlink: a port without a clean verdict ({})", state));
-  facts.Add(s.Make("link.ok", {{"state", state}}, s.Where("Recommendation"), advice));
+  const std::string speed = PortValue(s.text, "Speed");
+  const int now = SpeedRank(speed), could = std::min(FastestOf(s.text, "Enabled Link Speed"),
+                                                     FastestOf(s.text, "Supported Cable Speed"));
+  if (now >= 0 && now < could)
+    facts.Add(s.Make("link.slow", {{"state", state}}, s.Where("Speed"),
+                     fmt::format("Speed : {}, and adapter and cable can do {}", speed,
+                                 kSpeeds[static_cast<size_t>(could)])));
+  else
+    facts.Add(s.Make("link.ok", {{"state", state}}, s.Where("Recommendation"), advice));
 }
 
 bool InMlxlink(std::string_view line) {

@@ -121,6 +121,9 @@ void ReadDaemonSets(const Section& s, FactStore& facts) {
     const auto wanted = ParseInt(words[desired]), have = ParseInt(words[ready]);
     if (!wanted.ok() || !have.ok())
       AddDamage(s, facts, "kubectl get daemonsets: a row that cannot be read");
+    else if (*wanted == 0)
+      facts.Add(s.Make("kube.set_empty", {{"what", std::string(words[name])}},
+                       {s.file, s.first_line + n}, lines[n]));
     else if (*have < *wanted)
       facts.Add(s.Make("kube.set_unready",
                        {{"what", std::string(words[name])},
@@ -224,24 +227,24 @@ bool IsPrompt(std::string_view line) {
                             at < end && end + 1 < line.size() && line[end + 1] == ' ');
 }
 
-bool NotBlank(std::string_view line) { return !Trim(line).empty() && !IsPrompt(line); }
+bool TableRow(std::string_view line) { return !Trim(line).empty() && !IsPrompt(line); }
 
 constexpr std::array kScheduler = {
     SectionKind{"kubectl get pods", "restarts",
                 [](std::string_view l) {
                   return Contains(l, "NAME") && Contains(l, "READY") && Contains(l, "STATUS");
                 },
-                NotBlank, ReadPods, true},
+                TableRow, ReadPods, true},
     SectionKind{"kubectl get nodes", "roles",
                 [](std::string_view l) {
                   return l.starts_with("NAME") && Contains(l, "STATUS") && Contains(l, "VERSION");
                 },
-                NotBlank, ReadNodes, true},
+                TableRow, ReadNodes, true},
     SectionKind{"kubectl get daemonsets", "desired",
                 [](std::string_view l) {
                   return Contains(l, "NAME") && Contains(l, "CURRENT") && Contains(l, "READY");
                 },
-                NotBlank, ReadDaemonSets, true},
+                TableRow, ReadDaemonSets, true},
     SectionKind{"scontrol show node",
                 "nodename=", [](std::string_view l) { return l.starts_with("NodeName="); },
                 [](std::string_view l) {
@@ -253,7 +256,7 @@ constexpr std::array kScheduler = {
                   return Contains(l, "NODELIST") && !Contains(l, "=") &&
                          (Contains(l, "STATE") || Contains(l, "REASON") || Contains(l, "JOBID"));
                 },
-                NotBlank, ReadSinfo, true},
+                TableRow, ReadSinfo, true},
 };
 
 }  // namespace

@@ -41,6 +41,9 @@ constexpr std::array kSmiKeys = {
     SmiKey{"Volatile/SRAM Uncorrectable SEC-DED", "gpu.ecc_uncorrected"},
     SmiKey{"Volatile/Double Bit/Total", "gpu.ecc_uncorrected"},
     SmiKey{"SRAM Threshold Exceeded", "gpu.sram_threshold"},
+    SmiKey{"HW Slowdown", "gpu.hw_slowdown"},
+    SmiKey{"ECC Mode/Current", "gpu.ecc_mode"},
+    SmiKey{"Performance State", "gpu.performance_state"},
     SmiKey{"HW Thermal Slowdown", "gpu.throttle_thermal"},
     SmiKey{"SW Thermal Slowdown", "gpu.throttle_thermal"},
     SmiKey{"HW Power Brake Slowdown", "gpu.throttle_power_brake"},
@@ -51,6 +54,12 @@ constexpr std::array kSmiKeys = {
     SmiKey{"MIG Mode/Current", "gpu.mig_mode"},
     SmiKey{"Fabric/State", "gpu.fabric_state"},
     SmiKey{"Fabric/Status", "gpu.fabric_status"},
+    SmiKey{"Health/Summary", "gpu.fabric_health"},
+    SmiKey{"Health/Bandwidth", "gpu.fabric_bandwidth"},
+    SmiKey{"Health/Route Unhealthy", "gpu.fabric_route"},
+    SmiKey{"Health/Incorrect Configuration", "gpu.fabric_configuration"},
+    SmiKey{"Channel Repair Pending", "gpu.repair_pending"},
+    SmiKey{"TPC Repair Pending", "gpu.repair_pending"},
     SmiKey{"PCIe Generation/Current", "gpu.pcie_gen"},
     SmiKey{"PCIe Generation/Max", "gpu.pcie_gen_max"},
     SmiKey{"Link Width/Current", "gpu.pcie_width"},
@@ -60,14 +69,35 @@ constexpr std::array kSmiKeys = {
     SmiKey{"Power Draw", "gpu.power"},
 };
 
+// A GPU's PCIe link against what both ends can. Idle GPUs slow it down: its rate counts where the
+// GPU is in the state of most performance.
+void AddLink(const Section& s, const std::string& pci,
+             std::map<std::string_view, std::string>& value, FactStore& facts) {
+  const std::string &now = value["gpu.pcie_width"], &most = value["gpu.pcie_width_max"];
+  if (!now.empty() && !most.empty() && now != most)
+    facts.Add(s.Make("gpu.pcie_narrow", {{"pci", pci}, {"value", now}, {"max", most}}, s.Where(pci),
+                     fmt::format("GPU {}: PCIe width {} of {}", pci, now, most)));
+  const std::string &rate = value["gpu.pcie_gen"], &fastest = value["gpu.pcie_gen_max"];
+  if (value["gpu.performance_state"] == "P0" && !rate.empty() && !fastest.empty() && rate < fastest)
+    facts.Add(s.Make("gpu.pcie_slow", {{"pci", pci}, {"value", rate}, {"max", fastest}},
+                     s.Where(pci),
+                     fmt::format("GPU {}: PCIe generation {} of {}", pci, rate, fastest)));
+}
+
+// What belongs to a heading is printed so much further to the right.
+constexpr size_t kDeeper = 4;
+constexpr std::string_view kBareGpu = "nvidia-smi -q: a GPU without a line";
+
 void ReadSmiQuery(const Section& s, FactStore& facts) {
   std::string gpu;
   int index = -1;  // -1: no heading of a GPU was given
   const auto number = [&] { return index < 0 ? std::string() : std::to_string(index); };
-  std::vector<std::pair<size_t, std::string>> path;  // indentation, heading
-  std::map<std::string, std::string> width, width_max;
-  SameKeys keys;  // those that are read here
-  size_t offset = 0;
+  std::vector<std::pair<size_t, std::string>> path;                       // indentation, heading
+  std::map<std::string, std::map<std::string_view, std::string>> values;  // by GPU and fact
+  SameKeys keys;                 // those that are read here
+  size_t offset = 0, above = 0;  // indentation of the line before
+  bool opens = true;             // it may have lines that belong to it
+  int lines_of_gpu = 0;
   int attached = -1;
   for (const std::string_view raw : Split(s.text, '\n')) {
     const size_t at = offset;
@@ -78,12 +108,21 @@ void ReadSmiQuery(const Section& s, FactStore& facts) {
     if (line.starts_with("GPU ") && Contains(line, ":")) {
       gpu = Trim(line.substr(4));
       ++index;
+      above = 0;
+      opens = true;
+      if (index > 0 && lines_of_gpu == 0) AddDamage(s, facts, kBareGpu);
+      lines_of_gpu = 0;
       keys.Begin();
       path.clear();
       continue;
     }
     const size_t indent = line.find_first_not_of(" \t");
     while (!path.empty() && path.back().first >= indent) path.pop_back();
+    if (index >= 0 && indent > above + (opens ? kDeeper : 0))
+      AddDamage(s, facts, "nvidia-smi -q: a line is deeper than what it belongs to");
+    above = indent;
+    opens = !Contains(line, " : ") || text.starts_with("HW Slowdown");
+    lines_of_gpu += 1;
     const size_t colon = line.find(" : ");
     if (colon == std::string_view::npos) {
       path.emplace_back(indent, std::string(text));
@@ -109,6 +148,7 @@ void ReadSmiQuery(const Section& s, FactStore& facts) {
       if (k.fact == "gpu.throttle_thermal" || k.fact == "gpu.throttle_power_brake" ||
           k.fact == "gpu.remap_pending" || k.fact == "gpu.remap_failed" ||
           k.fact == "gpu.sram_threshold" || k.fact == "gpu.retired_pending" ||
+          k.fact == "gpu.repair_pending" || k.fact == "gpu.hw_slowdown" ||
           k.fact == "gpu.persistence") {
         const auto flag = nvidia_smi::Flag(value);
         if (!flag) {  // newer versions have counters of the same name: "0 us"
@@ -123,18 +163,14 @@ void ReadSmiQuery(const Section& s, FactStore& facts) {
         said.resize(blank);
       facts.Add(s.Make(std::string(k.fact), {{"gpu", number()}, {"pci", gpu}, {"value", said}},
                        s.At(at), line));
-      if (k.fact == "gpu.pcie_width") width[gpu] = said;
-      if (k.fact == "gpu.pcie_width_max") width_max[gpu] = said;
+      values[gpu][k.fact] = said;
       break;
     }
   }
-  for (const auto& [pci, now] : width)
-    if (width_max.contains(pci) && now != width_max[pci])
-      facts.Add(s.Make("gpu.pcie_narrow", {{"pci", pci}, {"value", now}, {"max", width_max[pci]}},
-                       s.Where(pci),
-                       fmt::format("GPU {}: PCIe width {} of {}", pci, now, width_max[pci])));
+  for (auto& [pci, value] : values) AddLink(s, pci, value, facts);
   if (!keys.Holds()) AddDamage(s, facts, "nvidia-smi -q: a GPU has other keys than the first");
   if (index < 0) AddDamage(s, facts, "nvidia-smi -q lists no GPU");
+  if (index >= 0 && lines_of_gpu == 0) AddDamage(s, facts, kBareGpu);
   if (attached >= 0 && attached != index + 1)
     AddDamage(s, facts, fmt::format("nvidia-smi says {} GPUs and lists {}", attached, index + 1));
 }
@@ -151,6 +187,13 @@ constexpr std::array kSmi = {
     SectionKind{"nvidia-smi -q", "attached gpus",
                 [](std::string_view l) { return l.starts_with("Attached GPUs"); }, QueryLine,
                 ReadSmiQuery},
+    SectionKind{"nvidia-smi -q", "gpu 0000",
+                [](std::string_view l) {
+                  return l.starts_with("GPU 0000") && SplitBlank(l).size() == 2 &&
+                         !l.ends_with(':');
+                },
+                QueryLine, ReadSmiQuery},
+    SectionKind{"nvidia-smi -q", "gpu link info", SmiBlock, Indented, ReadSmiQuery},
     SectionKind{"nvidia-smi -q", "remapped rows", SmiBlock, Indented, ReadSmiQuery},
     SectionKind{"nvidia-smi -q", "remapping failure occurred ", SmiBlock, Indented, ReadSmiQuery},
     SectionKind{"nvidia-smi -q", "ecc errors", SmiBlock, Indented, ReadSmiQuery},

@@ -64,6 +64,22 @@ bool ColumnName(std::string_view cell) {
          });
 }
 
+// A GPU that works all the time at less than half of its clock.
+void AddSlowClock(const Section& s, const nvidia_smi::SmiTable& table, size_t row,
+                  const std::string& gpu, const std::string& line, FactStore& facts) {
+  const auto number = [&](std::string_view column) -> double {
+    const auto cell = table.Cell(row, column);
+    return cell ? ParseDouble(SplitBlank(*cell)[0]).value_or(-1) : -1;
+  };
+  const double now = number("clocks.sm") < 0 ? number("clocks.current.sm") : number("clocks.sm");
+  const double most = number("clocks.max.sm"), busy = number("utilization.gpu");
+  if (now > 0 && most > 0 && busy >= 90 && now < most / 2)
+    facts.Add(s.Make(
+        "gpu.slow_clock",
+        {{"gpu", gpu}, {"value", fmt::format("{:.0f}", now)}, {"max", fmt::format("{:.0f}", most)}},
+        s.Where(table.rows[row].front()), line));
+}
+
 void ReadSmiCsv(const Section& s, FactStore& facts) {
   Reading reading;
   reading.probe = "nvidia_smi.csv";
@@ -81,6 +97,10 @@ void ReadSmiCsv(const Section& s, FactStore& facts) {
       {"ecc.errors.uncorrected.volatile.total", "gpu.ecc_uncorrected"},
       {"ecc.errors.uncorrected.volatile.dram", "gpu.ecc_uncorrected"},
       {"temperature.gpu", "gpu.temperature"},
+      {"temperature.memory", "gpu.memory_temperature"},
+      {"retired_pages.pending", "gpu.retired_pending"},
+      {"clocks_throttle_reasons.sw_thermal_slowdown", "gpu.throttle_thermal"},
+      {"clocks_event_reasons.sw_thermal_slowdown", "gpu.throttle_thermal"},
       {"pcie.link.width.current", "gpu.pcie_width"},
       {"pcie.link.width.max", "gpu.pcie_width_max"},
       {"clocks_throttle_reasons.hw_thermal_slowdown", "gpu.throttle_thermal"},
@@ -111,6 +131,16 @@ void ReadSmiCsv(const Section& s, FactStore& facts) {
                        {{"gpu", gpu}, {"pci", bus ? std::string(*bus) : ""}, {"value", value}},
                        s.Where(table->rows[row].front()), line));
     }
+    AddSlowClock(s, *table, row, gpu, line, facts);
+    const auto rate = table->Cell(row, "pcie.link.gen.current");
+    const auto fastest = table->Cell(row, "pcie.link.gen.max");
+    if (rate && fastest && ParseInt(*rate).ok() && *rate < *fastest)
+      facts.Add(s.Make("gpu.pcie_slow",
+                       {{"gpu", gpu},
+                        {"pci", bus ? std::string(*bus) : ""},
+                        {"value", std::string(*rate)},
+                        {"max", std::string(*fastest)}},
+                       s.Where(table->rows[row].front()), line));
     const auto width = table->Cell(row, "pcie.link.width.current");
     const auto most = table->Cell(row, "pcie.link.width.max");
     if (width && most && *width != *most)
@@ -120,7 +150,53 @@ void ReadSmiCsv(const Section& s, FactStore& facts) {
   }
 }
 
+// "timestamp, index, pstate, clocks.sm [MHz]": only names of columns, whatever comes first.
+bool SmiHeading(std::string_view line) {
+  const auto cells = Split(line, ',');
+  return cells.size() > 1 && std::all_of(cells.begin(), cells.end(), [](std::string_view cell) {
+           const auto words = SplitBlank(cell);
+           return !words.empty() && ColumnName(words[0]) &&
+                  (words.size() == 1 || words[1].starts_with('['));
+         });
+}
+
+bool SmiRow(std::string_view line) { return Contains(line, ", "); }
+
+constexpr SectionKind Headed(std::string_view by) {
+  return {"nvidia-smi csv", by, SmiHeading, SmiRow, ReadSmiCsv, true};
+}
+
+// nvidia-smi dmon: "# gpu   pwr gtemp mtemp    sm", and below it a row for each GPU and second.
+void ReadMonitor(const Section& s, FactStore& facts) {
+  const auto heads = SplitBlank(Lines(s.text).front());  // "#" stands before the first head
+  size_t rows = 0;
+  for (const std::string_view line : Lines(s.text)) {
+    const auto words = SplitBlank(line);
+    if (words.empty() || words[0].starts_with('#')) continue;
+    if (words.size() + 1 != heads.size()) {
+      AddDamage(s, facts, "nvidia-smi dmon: a row is not as long as its heading");
+      continue;
+    }
+    if (rows++ == 0 && words[0] != "0")
+      AddDamage(s, facts, "nvidia-smi dmon: the first row is not of GPU 0");
+    for (size_t i = 0; i < words.size(); ++i) {
+      const std::string_view head = heads[i + 1];
+      if ((head != "gtemp" && head != "mtemp") || !ParseInt(words[i]).ok()) continue;
+      facts.Add(s.Make(head == "gtemp" ? "gpu.temperature" : "gpu.memory_temperature",
+                       {{"gpu", std::string(words[0])}, {"value", std::string(words[i])}},
+                       s.Where(line), line));
+    }
+  }
+  if (rows == 0) AddDamage(s, facts, "nvidia-smi dmon: no row");
+}
+
 constexpr std::array kSmiTables = {
+    SectionKind{"nvidia-smi dmon", "# gpu ", [](std::string_view l) { return Contains(l, "pwr"); },
+                [](std::string_view l) {
+                  const auto words = SplitBlank(l);
+                  return words.size() > 2 && (words[0] == "#" || ParseInt(words[0]).ok());
+                },
+                ReadMonitor, true},
     SectionKind{
         "nvidia-smi", "| nvidia-smi", [](std::string_view) { return true; },
         [](std::string_view l) { return l.empty() || l[0] == '|' || l[0] == '+' || l[0] == ' '; },
@@ -138,6 +214,16 @@ constexpr std::array kSmiTables = {
     SectionKind{"nvidia-smi csv", "pci.bus_id",
                 [](std::string_view l) { return Contains(l, ", ") && !Contains(l, "--"); },
                 [](std::string_view l) { return Contains(l, ", "); }, ReadSmiCsv, true},
+    Headed("temperature."),
+    Headed("utilization."),
+    Headed("memory."),
+    Headed("power.draw"),
+    Headed("clocks_event_reasons."),
+    Headed("clocks_throttle_reasons."),
+    Headed("remapped_rows."),
+    Headed("retired_pages."),
+    Headed("ecc."),
+    Headed("pcie.link."),
     SectionKind{"nvidia-smi csv", "index, ",
                 [](std::string_view l) { return l.starts_with("index, "); },
                 [](std::string_view l) { return Contains(l, ", "); }, ReadSmiCsv, true},
