@@ -12,6 +12,8 @@ namespace {
 
 constexpr Duration kFirstWait = std::chrono::milliseconds(100);
 constexpr Duration kLongestWait = std::chrono::seconds(30);
+// What changed while a watch was not open comes right after it opened.
+constexpr Duration kSettle = std::chrono::milliseconds(200);
 
 // What another try cannot mend, until a person does something.
 bool IsFatal(const Answer& answer) {
@@ -42,6 +44,7 @@ void ListWatch::Stop() {
   if (timer_ != 0) client_.CancelTimer(timer_);
   timer_ = 0;
   state_ = State::kStopped;
+  lost_since_.reset();
 }
 
 // Ends what is under way, without an event.
@@ -50,6 +53,8 @@ void ListWatch::Drop() {
   call_ = 0;
   if (silence_timer_ != 0) client_.CancelTimer(silence_timer_);
   silence_timer_ = 0;
+  if (settle_timer_ != 0) client_.CancelTimer(settle_timer_);
+  settle_timer_ = 0;
   lines_ = LineSplitter();
 }
 
@@ -119,10 +124,17 @@ void ListWatch::OpenWatch(bool initial_events) {
   ended_by_us_ = relist_next_ = false;
   lines_ = LineSplitter();
   last_byte_ = client_.clock().Monotonic();
-  call_ =
-      client_.Stream(std::move(request), {{},
-                                          [this](std::string_view bytes) { OnBytes(bytes); },
-                                          [this](const Answer& answer) { OnWatchEnd(answer); }});
+  // A list that comes as events is there with its last one, not with its first byte.
+  const auto opened = [this, initial_events] {
+    if (!initial_events && lost_since_)
+      settle_timer_ = client_.After(kSettle, [this] {
+        settle_timer_ = 0;
+        lost_since_.reset();
+      });
+  };
+  call_ = client_.Stream(std::move(request),
+                         {opened, [this](std::string_view bytes) { OnBytes(bytes); },
+                          [this](const Answer& answer) { OnWatchEnd(answer); }});
   ArmSilence();
 }
 
@@ -133,6 +145,7 @@ void ListWatch::ArmSilence() {
     if (client_.clock().Monotonic() - last_byte_ < followed_.silence) return ArmSilence();
     const bool was_streaming = state_ == State::kStreaming;
     ++stats_.broken;
+    NoteLoss();
     Drop();
     sink_.Trouble({Code::kTimeout,
                    fmt::format("watching {}: no byte for {}; connecting again",
@@ -155,6 +168,7 @@ void ListWatch::OnBytes(std::string_view bytes) {
   }
   if (!ended_by_us_) return;
   const bool relist = relist_next_ || state_ == State::kStreaming;
+  NoteLoss();
   Drop();
   Later(relist);
 }
@@ -219,6 +233,7 @@ void ListWatch::OnBookmark(std::string_view json) {
     version_ = VersionNumber(*version);
     version_text_ = *version;
     failures_ = 0;
+    lost_since_.reset();
     sink_.SyncEnds(version_);
     return;
   }
@@ -247,6 +262,7 @@ void ListWatch::OnWatchEnd(const Answer& answer) {
   call_ = 0;
   const bool streaming = state_ == State::kStreaming;
   Drop();
+  if (!answer.ok()) NoteLoss();
   if (answer.status == 410) {
     ++stats_.expired;
     return Later(true);
@@ -267,6 +283,11 @@ void ListWatch::OnWatchEnd(const Answer& answer) {
     ++failures_;
   }
   Later(streaming);
+}
+
+// From here on changes may be missed; a watch that ended in good order is opened again at once.
+void ListWatch::NoteLoss() {
+  if (!lost_since_ && version_ != 0) lost_since_ = client_.clock().Monotonic();
 }
 
 void ListWatch::Later(bool relist, Duration least) {

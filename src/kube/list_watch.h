@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -70,6 +71,9 @@ class ListWatch {
   // Where it stands: everything up to here was handed over. 0 before the first list.
   uint64_t version() const { return version_; }
   bool stopped() const { return state_ == State::kStopped; }
+  // Since when (Client's monotonic clock) changes may have been missed: a watch broke off, and what
+  // came meanwhile is not here yet. Empty otherwise, before the first list and when stopped.
+  std::optional<Duration> lost_since() const { return lost_since_; }
   const ListWatchStats& stats() const { return stats_; }
 
  private:
@@ -86,6 +90,7 @@ class ListWatch {
   void Later(bool relist, Duration least = {});
   void Fatal(const Error& error);
   void ArmSilence();
+  void NoteLoss();
   void Drop();
 
   Client& client_;
@@ -97,9 +102,10 @@ class ListWatch {
   uint64_t version_ = 0;
   std::string version_text_;
   LineSplitter lines_;
-  uint64_t call_ = 0, timer_ = 0, silence_timer_ = 0;
+  uint64_t call_ = 0, timer_ = 0, silence_timer_ = 0, settle_timer_ = 0;
   Duration last_byte_{};
   int failures_ = 0;
+  std::optional<Duration> lost_since_;
   ListWatchStats stats_;
 };
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -155,6 +156,8 @@ class Reflector final : private ListWatchSink {
   bool synced() const { return known_.synced(); }
   // It gave up; the last trouble was fatal.
   bool stopped() const { return list_watch_.stopped(); }
+  // Since when changes may have been missed (kube/list_watch.h).
+  std::optional<Duration> lost_since() const { return list_watch_.lost_since(); }
   const KnownObjects<T>& known() const { return known_; }
   const ListWatchStats& stats() const { return list_watch_.stats(); }
   const std::optional<Error>& trouble() const { return trouble_; }

@@ -252,6 +252,29 @@ TEST(Reflector, NonsenseInAWatchIsNoEvent) {
   }
 }
 
+TEST(Reflector, SaysSinceWhenChangesMayHaveBeenMissed) {
+  for (const ListMode mode : {ListMode::kPages, ListMode::kStream}) {
+    FakePlace place;
+    Follower follower(place, AllPods(mode));
+    EXPECT_FALSE(follower.reflector.lost_since()) << "nothing is known yet";
+    ASSERT_TRUE(place.Until([&] { return follower.reflector.synced(); }));
+    ASSERT_TRUE(place.Until([&] { return place.api.watches() == 1; }));
+    EXPECT_FALSE(follower.reflector.lost_since());
+    bool down = true;
+    place.api.fault = [&](const Exchange&) {
+      return down ? Fault{Fault::Kind::kRefuse, 503} : Fault{};
+    };
+    place.api.BreakWatches();
+    ASSERT_TRUE(place.Until([&] { return follower.reflector.lost_since().has_value(); }));
+    const Duration since = *follower.reflector.lost_since();
+    place.Run(200);
+    EXPECT_EQ(follower.reflector.lost_since(), since) << "further failures do not begin it anew";
+    down = false;
+    ASSERT_TRUE(place.Until([&] { return !follower.reflector.lost_since(); }));
+    EXPECT_EQ(place.api.watches(), 1u);
+  }
+}
+
 TEST(Reflector, ASilentServerIsLeft) {
   FakePlace place;
   Follower follower(place, AllPods(ListMode::kPages));

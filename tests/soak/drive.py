@@ -67,6 +67,8 @@ class Soak:
     def __init__(self, state, muster, up, gangs, seed, log):
         self.api, self.state, self.muster, self.up, self.count = Api(state), state, muster, up, gangs
         self.rng, self.log = random.Random(seed), open(log, "w")
+        self.began, self.events = time.monotonic(), open(f"{state}/log/faults.log", "w")
+        self.stopped, self.server_down, self.printed = [], False, 0
         self.lock, self.live, self.nodes = threading.Lock(), {}, set()
         self.made = self.ended = self.edits = 0
         self.done, self.stats, self.later = False, {name: 0 for name in EVERY}, []
@@ -74,7 +76,7 @@ class Soak:
         self.stats["schedulers that ended by themselves"] = 0
         self.troubles = []  # of what this side asked for
         self.next_fault = {name: self.rng.randint(1, min(2 * every, gangs)) for name, every in EVERY.items()}
-        self.pool = concurrent.futures.ThreadPoolExecutor(16)
+        self.pool = concurrent.futures.ThreadPoolExecutor(32)
         self.schedulers, self.ours = [], set()  # ours: gangs of which this side took a pod
 
     # ---- what the watch says
@@ -171,7 +173,8 @@ class Soak:
         elif fault == "stop a scheduler":
             stopped = rng.choice(self.schedulers)
             stopped.send_signal(signal.SIGSTOP)
-            self.later.append((now + rng.uniform(2, 18), lambda: stopped.poll() is None and stopped.send_signal(signal.SIGCONT)))
+            self.stopped.append(stopped)
+            self.later.append((now + rng.uniform(2, 18), lambda: self.wake(stopped)))
         elif fault == "delete a pod":
             with self.lock:
                 names = [f"{gang.name}-{rank}" for gang in self.live.values() if gang.made for rank in range(gang.size)]
@@ -185,13 +188,9 @@ class Soak:
             self.pool.submit(self.vanish, name)
         elif fault == "edit a quota":
             self.edits += 1
-            queue, mark = rng.choice(["team-a", "team-b"]), {"metadata": {"annotations": {"settled": str(self.edits)}}}
-            change = {"spec": quota(rng.choice([64, 96, 128, 192]))}
-            patch = lambda body: self.api.ask("PATCH", f"{QUEUES}/{queue}", body, "application/merge-patch+json")
-            self.pool.submit(patch, change)
-            # By then the scheduler has heard of it; the record holds it to a lower quota from here on.
-            self.later.append((now + 3, lambda: self.pool.submit(patch, mark)))
+            self.pool.submit(self.edit, rng.choice(["team-a", "team-b"]), rng.choice([64, 96, 128, 192]), str(self.edits))
         elif fault == "kill the API server":
+            self.server_down = True
             with open(f"{self.state}/pid/apiserver") as file:
                 pid = int(file.read())
             os.kill(pid, signal.SIGKILL)
@@ -200,7 +199,34 @@ class Soak:
             for _ in range(3):
                 if subprocess.run([self.up, self.state], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0:
                     break
+            self.server_down = False
+        self.said(fault)
         self.stats[fault] += 1
+
+    def wake(self, stopped):
+        if stopped.poll() is None:
+            stopped.send_signal(signal.SIGCONT)
+        self.stopped.remove(stopped)
+        self.said("wake a scheduler")
+
+    def said(self, *words):
+        print(f"{time.monotonic() - self.began:.2f}", *words, file=self.events, flush=True)
+
+    def edit(self, queue, nominal, number):
+        """A new quota, and when a scheduler must have heard of it a mark: the record holds it to a lower quota from there on."""
+
+        def patch(**change):
+            self.api.ask("PATCH", f"{QUEUES}/{queue}", {"metadata": {"annotations": change.pop("notes")}, **change}, "application/merge-patch+json")
+
+        patch(notes={"edit": number}, spec=quota(nominal))
+        self.said("quota", number, queue, nominal)
+        calm_since = time.monotonic()
+        while time.monotonic() - calm_since < 3 and not self.done:
+            time.sleep(0.1)
+            if self.stopped or self.server_down:
+                calm_since = time.monotonic()
+        patch(notes={"settled": number})
+        self.said("settled", number)
 
     def collect(self, name):
         """As the pod garbage collector does: what was bound to a node that is gone is removed."""
@@ -242,8 +268,8 @@ class Soak:
                     print("stuck:", gang.name, gang.size, gang.gpus, gang.nodes, "gone" if gang.gone else "", file=sys.stderr)
                 print(*self.troubles[-5:], sep="\n", file=sys.stderr)
                 return 1
-            if self.ended % 500 == 0 and self.ended != getattr(self, "said", 0):
-                self.said = self.ended
+            if self.ended % 500 == 0 and self.ended != self.printed:
+                self.printed = self.ended
                 print(f"{self.ended} of {self.count} gangs in {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
             time.sleep(0.02)
         self.done = True

@@ -3,7 +3,8 @@
 etcd orders every change by its revision, and keeps all of them (no compaction). So the record does not depend on what anybody watched:
 it is a cluster script and the decisions that the bindings are, for the checker of scheduling decisions. The
 revision stands for the time. A gang is bound, in the script, when its last pod is: until then nothing of it is charged there, so what a
-part of a gang holds is held against the nodes here, pod by pod. A lower quota counts from the driver's mark that follows it by 3 s.
+part of a gang holds is held against the nodes here, pod by pod. A lower quota counts from the driver's mark, which follows it by 3 s in which the
+API server was up and no scheduler stopped.
 Exit 3 with findings of its own: a pod with two nodes, a node over its devices, a gang that stays half bound, a binding to a node that
 never was.
 """
@@ -78,7 +79,8 @@ class Record:
         if obj is None:
             return
         nominal = int(obj["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0]["nominalQuota"])
-        mark = obj["metadata"].get("annotations", {}).get("settled", "")
+        notes = obj["metadata"].get("annotations", {})
+        mark = notes.get("settled", "")
         before = self.counted.get(name)
         if before is None:
             self.counted[name] = nominal
@@ -90,7 +92,8 @@ class Record:
                 self.set_quota(t, name, nominal)
         elif name not in self.lower or self.lower[name][0] != nominal:
             self.lower[name] = (nominal, None)
-        if mark != self.marks.get(name, "") and name in self.lower:
+        # The mark of an earlier edit says nothing of a later one.
+        if mark != self.marks.get(name, "") and mark == notes.get("edit") and name in self.lower:
             # What is half bound was decided before.
             half = {gang["name"] for gang in self.gangs.values() if gang["state"] == "waiting" and gang["nodes"]}
             self.lower[name] = (nominal, half)

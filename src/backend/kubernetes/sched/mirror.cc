@@ -165,7 +165,9 @@ void Mirror::Start() {
       if (alive.expired()) return;
       for (const auto& one : optional_) {
         if (one->groups && one->groups->stopped()) one->groups->Start();
-        if (one->queues && one->forbidden()) one->queues->Start();
+        // What was served once is waited for: its quotas would stand for ever.
+        const bool queues_ended = one->queues && one->queues->stopped();
+        if (queues_ended && (one->forbidden() || one->queues->synced())) one->queues->Start();
       }
       self(self);
     });
@@ -182,6 +184,19 @@ bool Mirror::synced() const {
     if (!one->known() || (absent && !one->older.empty())) return false;
   }
   return true;
+}
+
+std::optional<Mirror::Lost> Mirror::lost() const {
+  std::optional<Lost> first;
+  const auto look = [&](const kube::Resource& resource, std::optional<Duration> since) {
+    if (since && (!first || *since < first->since)) first = Lost{resource.Title(), *since};
+  };
+  look(kube::kNodes, nodes_->lost_since());
+  look(kube::kPods, pods_->lost_since());
+  look(kube::kJobs, jobs_->lost_since());
+  for (const auto& one : optional_)
+    look(one->resource, one->groups ? one->groups->lost_since() : one->queues->lost_since());
+  return first;
 }
 
 std::vector<std::string> Mirror::Unread() const {

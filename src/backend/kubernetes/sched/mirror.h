@@ -31,6 +31,13 @@ class Mirror {
   void Start();
   // Everything that is served was listed.
   bool synced() const;
+  // What is known and cannot be followed just now: changes may have been missed since then
+  // (Client's monotonic clock). Of several the one that was lost first.
+  struct Lost {
+    std::string what;
+    Duration since;
+  };
+  std::optional<Lost> lost() const;
   // Tells the core of queues that changed. Before each Core::Decide. True: they were read again,
   // and queue_notes() with them.
   bool Prepare();

@@ -1,6 +1,7 @@
 #include "backend/kubernetes/sched/serve.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -17,6 +18,11 @@ using kube::Json;
 // A binding may not arrive after another leads: leases are renewed for longer than they are used
 // (15 s and 10 s), and this lies between.
 constexpr Duration kWriteWithin = std::chrono::seconds(4);
+
+// So long a kind that cannot be followed holds up every decision. A server that comes back answers
+// one watch before another, and a lowered quota must not be overlooked meanwhile; a kind that stays
+// broken must not stop the cluster.
+constexpr Duration kHoldFor = std::chrono::seconds(30);
 
 }  // namespace
 
@@ -169,7 +175,21 @@ void Serve::Turn(Duration longest) {
   stats_.longest_turn = std::max(stats_.longest_turn, client_.clock().Monotonic() - began);
 }
 
+bool Serve::Held() {
+  const auto lost = mirror_ == nullptr ? std::nullopt : mirror_->lost();
+  if (!lost) {
+    lost_said_ = false;
+    return false;
+  }
+  if (client_.clock().Monotonic() - lost->since < kHoldFor) return true;
+  if (on_note_ && !std::exchange(lost_said_, true))
+    on_note_(fmt::format("{} cannot be followed for {}: deciding by what was known before",
+                         lost->what, FormatDuration(kHoldFor)));
+  return false;
+}
+
 void Serve::DecideAndWrite() {
+  if (Held()) return;
   if (volcano_ != nullptr) volcano_->Turn();
   if (kueue_ != nullptr) kueue_->Turn();
   if (mirror_ == nullptr || !mirror_->synced() || !elector_.Leading()) return;

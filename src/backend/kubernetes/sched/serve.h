@@ -56,6 +56,8 @@ class Serve {
 
  private:
   void OnLeading(bool leading);
+  // Something that decisions rest on cannot be followed just now.
+  bool Held();
   void DecideAndWrite();
   void WriteDue();
   int64_t NowMs() const;
@@ -80,7 +82,7 @@ class Serve {
   std::set<std::string> noted_;  // writes that were refused: each is said once a term
   std::string lease_trouble_;    // the last one said
   std::set<std::string> queue_notes_said_;
-  bool said_synced_ = false, answered_ = false, decided_ = false;
+  bool lost_said_ = false, said_synced_ = false, answered_ = false, decided_ = false;
   // Of one term of leadership: answers to an earlier one are dropped.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

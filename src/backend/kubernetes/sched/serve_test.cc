@@ -145,6 +145,39 @@ TEST(Serve, WhatWaitsForItsTurnIsDecidedAgainWhenItsQuotaIsLowered) {
   }
 }
 
+// The connection breaks; pods are followed again at once, the queues' watch is refused a while.
+TEST(Serve, AQuotaLoweredWhileTheQueuesCannotBeFollowedIsNotOverlooked) {
+  for (const int refused_s : {10, 3600}) {
+    Stage stage(1, 4);
+    stage.Quota(32);
+    stage.Gang("a", kSize, 2, R"("kueue.x-k8s.io/queue-name":"team",)");
+    Replica one(stage.place, "one");
+    ASSERT_TRUE(Stage::Turns({&one}, [&] { return one.serve->idle(); })) << one.notes;
+    ASSERT_EQ(one.serve->stats().bound, 4u);
+    const Duration broke = stage.place.clock.Monotonic();
+    stage.place.api.fault = [&](const kube::Exchange& exchange) {
+      const bool queues = exchange.path.find("/clusterqueues") != std::string::npos;
+      const bool refused =
+          queues && stage.place.clock.Monotonic() - broke < std::chrono::seconds(refused_s);
+      return refused ? Fault{Fault::Kind::kRefuse, 503} : Fault{};
+    };
+    stage.place.api.BreakWatches();
+    stage.Quota(8);
+    stage.Gang("b", kSize, 2, R"("kueue.x-k8s.io/queue-name":"team",)");
+    const auto passed = [&] { return stage.place.clock.Monotonic() - broke; };
+    ASSERT_TRUE(Stage::Turns({&one}, [&] { return passed() > std::chrono::seconds(25); }));
+    EXPECT_EQ(one.serve->stats().bound, 4u) << one.notes;
+    EXPECT_EQ(one.notes.find("deciding by what was known"), std::string::npos) << one.notes;
+    ASSERT_TRUE(Stage::Turns({&one}, [&] { return passed() > std::chrono::seconds(90); }));
+    const bool heard = refused_s < 30;
+    EXPECT_EQ(one.serve->stats().bound, heard ? 4u : 8u) << "a broken kind stops nobody for ever";
+    EXPECT_EQ(one.notes.find("clusterqueues.kueue.x-k8s.io cannot be followed for 30") ==
+                  std::string::npos,
+              heard)
+        << one.notes;
+  }
+}
+
 TEST(Serve, WhatComesLaterIsPlacedToo) {
   Stage stage;
   Replica one(stage.place, "one");
