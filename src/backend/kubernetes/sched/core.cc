@@ -185,7 +185,11 @@ void Core::SetForeign(Pod& pod, const PodFacts* before) {
   if (holds(before) && holds(&now) && before->shape != now.shape) {
     rebuild_ = true;
   } else if (holds(&now) && !holds(before)) {
-    if (nodes_.count(now.node) != 0 && HoldForeign(now)) return;
+    if (nodes_.count(now.node) == 0) {
+      lost_nodes_.insert(now.node);
+      return;
+    }
+    if (HoldForeign(now)) return;
     LeaveNode(now.node);  // it was faster than what we have not sent yet
     AddForeign(now);
   } else if (holds(before) && !holds(&now)) {

@@ -235,7 +235,9 @@ class Core {
   int64_t now_ = 0;
   bool rebuild_ = true;
   std::map<std::string, std::shared_ptr<const NodeFacts>> nodes_;
-  std::set<std::string> engine_nodes_, lost_nodes_, suspect_nodes_;
+  std::set<std::string> suspect_nodes_;
+  // Nodes that are not there and may hold pods: one that comes back is not empty.
+  std::set<std::string> lost_nodes_;
   std::unordered_map<std::string, Pod> pods_;      // by uid
   std::map<std::string, Gang> gangs_;              // by name
   std::map<std::string, std::string> gang_names_;  // GroupKey -> name

@@ -73,7 +73,10 @@ void Core::Rebuild() {
       words_.held.try_emplace(queue.name, "its queue cannot be used: " + troubles_.back());
   }
   for (const auto& [uid, pod] : pods_) {
-    if (!Ours(*pod.facts) && !pod.facts->node.empty() && !pod.facts->done) AddForeign(*pod.facts);
+    const PodFacts& facts = *pod.facts;
+    const std::string& node = facts.node.empty() ? pod.node : facts.node;
+    if (!facts.done && !node.empty() && nodes_.count(node) == 0) lost_nodes_.insert(node);
+    if (!Ours(facts) && !facts.node.empty() && !facts.done) AddForeign(facts);
   }
   std::vector<std::pair<TimePoint, Gang*>> seated;
   for (auto& [name, gang] : gangs_) {

@@ -287,6 +287,34 @@ TEST(Core, ANodeThatVanishesBeforeTheBindIsReplaced) {
 }
 
 // 14 of 24 are bound and the server holds the others back; their controller makes each pod anew.
+// Its pods are still bound to it: whoever begins to lead just then has never seen the node.
+TEST(Core, ANodeThatComesAfterItsPodsHoldsThem) {
+  for (const bool known_before : {false, true}) {
+    for (const std::string kind : {"foreign", "gang", "single", "late"}) {
+      SmallCluster c(known_before ? 2 : 1);
+      if (kind == "late") c.Decide();
+      if (kind == "foreign" || kind == "late") c.Foreign("other", "n1", 2);
+      if (kind == "gang") c.Gang("here", 2, 2, {"n0", "n1"});
+      if (kind == "single") c.Gang("here", 1, 2, {"n1"});
+      c.Decide();
+      if (known_before) {
+        c.Decide();
+        c.core.RemoveNode("n1");
+        c.core.SetQueues({}, {});  // made again from what is there
+      }
+      c.Gang("large", 2, 8);
+      c.Decide(1000);
+      c.Usable(1, true);
+      c.Gang("fits", 1, 6);
+      c.Decide(2000);
+      c.ConfirmAll();
+      EXPECT_TRUE(c.NoNodeOverfull()) << known_before << kind;
+      EXPECT_EQ(c.BoundPods("large"), 0) << known_before << kind;
+      EXPECT_EQ(c.BoundPods("fits"), 1) << known_before << kind;
+    }
+  }
+}
+
 TEST(Core, ANodeThatVanishesMidBindLeavesTheGangWholeOnTheOthers) {
   SmallCluster c(4);
   c.Gang("half", 24, 1);
