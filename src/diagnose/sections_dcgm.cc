@@ -25,35 +25,42 @@ bool DiagRow(std::string_view line) {
          StartsWith(Verdict(Trim(cells[2])), "Fail");
 }
 
+// Calls `take(offset, line, first cell, second cell)` for each row of a drawn table.
+template <typename Take>
+void EachRow(std::string_view text, Take take) {
+  size_t offset = 0;
+  for (const std::string_view line : Split(text, '\n')) {
+    const auto cells = Split(line, '|');
+    if (cells.size() >= 3) take(offset, line, Trim(cells[1]), Trim(cells[2]));
+    offset += line.size() + 1;
+  }
+}
+
 void ReadDiagText(const Section& s, FactStore& facts) {
   std::string test;
   int results = 0, skipped = 0;
-  size_t offset = 0;
-  for (const std::string_view line : Split(s.text, '\n')) {
-    const size_t at = offset;
-    offset += line.size() + 1;
-    const auto cells = Split(line, '|');
-    if (cells.size() < 3) continue;
-    const std::string_view name = Trim(cells[1]), value = Trim(cells[2]);
-    if (!name.empty() && name != "Diagnostic" && name != "Warning" && name != "Error") test = name;
-    const std::string verdict = ToLower(Verdict(value));
-    const bool fail = StartsWith(verdict, "fail");
-    if (StartsWith(verdict, "pass") || fail) ++results;
-    if (StartsWith(verdict, "skip") || StartsWith(verdict, "not run")) ++skipped;
-    if (fail || ((name == "Warning" || name == "Error") && !value.empty())) {
-      std::string gpu;
-      for (const std::string_view mark : {"GPU: ", "GPU ", "GPU"})
-        if (const size_t g = value.find(mark); g != std::string_view::npos && gpu.empty()) {
-          size_t end = g + mark.size();
-          const size_t begin = end;
-          while (end < value.size() && ((value[end] >= '0' && value[end] <= '9'))) ++end;
-          gpu = value.substr(begin, end - begin);
-        }
-      facts.Add(s.Make(fail ? "dcgm.fail" : "dcgm.warning",
-                       {{"gpu", gpu}, {"test", test}, {"what", std::string(value)}}, s.At(at),
-                       line));
-    }
-  }
+  EachRow(s.text,
+          [&](size_t at, std::string_view line, std::string_view name, std::string_view value) {
+            if (!name.empty() && name != "Diagnostic" && name != "Warning" && name != "Error")
+              test = name;
+            const std::string verdict = ToLower(Verdict(value));
+            const bool fail = StartsWith(verdict, "fail");
+            if (StartsWith(verdict, "pass") || fail) ++results;
+            if (StartsWith(verdict, "skip") || StartsWith(verdict, "not run")) ++skipped;
+            if (fail || ((name == "Warning" || name == "Error") && !value.empty())) {
+              std::string gpu;
+              for (const std::string_view mark : {"GPU: ", "GPU ", "GPU"})
+                if (const size_t g = value.find(mark); g != std::string_view::npos && gpu.empty()) {
+                  size_t end = g + mark.size();
+                  const size_t begin = end;
+                  while (end < value.size() && ((value[end] >= '0' && value[end] <= '9'))) ++end;
+                  gpu = value.substr(begin, end - begin);
+                }
+              facts.Add(s.Make(fail ? "dcgm.fail" : "dcgm.warning",
+                               {{"gpu", gpu}, {"test", test}, {"what", std::string(value)}},
+                               s.At(at), line));
+            }
+          });
   if (results == 0 && skipped == 0) AddDamage(s, facts, "dcgmi diag shows no result");
   if (results == 0 && skipped > 0)
     facts.Add(s.Make("dcgm.skipped", {{"count", std::to_string(skipped)}}, s.At(0),
@@ -106,13 +113,8 @@ void AddHealth(const Section& s, const HealthFinding& found, FactStore& facts) {
 
 void ReadHealthText(const Section& s, FactStore& facts) {
   HealthFinding found;
-  size_t offset = 0;
-  for (const std::string_view line : Split(s.text, '\n')) {
-    const size_t at = offset;
-    offset += line.size() + 1;
-    const auto cells = Split(line, '|');
-    if (cells.size() < 3) continue;
-    const std::string_view name = Trim(cells[1]), value = Trim(cells[2]);
+  EachRow(s.text, [&](size_t at, std::string_view line, std::string_view name,
+                      std::string_view value) {
     if (StartsWith(name, "-> ") && (value == "Failure" || value == "Warning")) {
       AddHealth(s, found, facts);
       const std::string_view what = Trim(name.substr(3));
@@ -126,7 +128,7 @@ void ReadHealthText(const Section& s, FactStore& facts) {
         found.says += ' ';
       found.says += value;
     }
-  }
+  });
   AddHealth(s, found, facts);
 }
 
