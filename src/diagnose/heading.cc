@@ -52,4 +52,13 @@ std::string HeadingHost(std::string_view line) {
   return found;
 }
 
+bool IsPrompt(std::string_view line) {
+  if (line.starts_with("$ ") || line.starts_with("# ")) return line[0] == '$';
+  constexpr size_t kLongest = 60;
+  const size_t end = std::min(line.find("$ "), line.find("# "));
+  if (end == std::string_view::npos || end > kLongest) return false;
+  const std::string_view head = line.substr(0, end);
+  return head.find('@') != std::string_view::npos && std::count(head.begin(), head.end(), ' ') <= 2;
+}
+
 }  // namespace muster::diagnose

@@ -125,8 +125,9 @@ void Reader::State::Hits(std::string_view line) {
         break;
     }
   }
-  if (known) sample.MarkRead();
-  if (known || InSection()) return;
+  const bool typed = IsPrompt(line);
+  if (known || typed) sample.MarkRead();
+  if (known || typed || InSection()) return;
   // Who complains says more than that something was raised, and that more than that it complains.
   const auto rank = [](const SignLine* sign) {
     if (sign->id == kAnyComplaint) return 2;

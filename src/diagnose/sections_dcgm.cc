@@ -18,6 +18,11 @@ std::string_view Verdict(std::string_view value) {
   return last == "Pass" || last == "Fail" || last == "Skip" ? last : value;
 }
 
+// "+ dcgmi health -g 0 -c", which a shell prints before it runs it, is no rule of a table.
+bool DrawnRow(std::string_view line) {
+  return StartsWith(line, "|") || StartsWith(line, "+-") || StartsWith(line, "+=");
+}
+
 // "| GPU Memory   | Fail - GPU: 0   |", from the middle of a table; "Failure" is of dcgmi health.
 bool DiagRow(std::string_view line) {
   const auto cells = Split(line, '|');
@@ -134,16 +139,11 @@ void ReadHealthText(const Section& s, FactStore& facts) {
 
 constexpr std::array kDcgm = {
     SectionKind{"dcgmi health", "| health monitor report",
-                [](std::string_view l) { return !l.empty() && l[0] == '|'; },
-                [](std::string_view l) { return !l.empty() && (l[0] == '|' || l[0] == '+'); },
+                [](std::string_view l) { return !l.empty() && l[0] == '|'; }, DrawnRow,
                 ReadHealthText},
-    SectionKind{"dcgmi diag", "| fail", DiagRow,
-                [](std::string_view l) { return !l.empty() && (l[0] == '|' || l[0] == '+'); },
-                ReadDiagText},
+    SectionKind{"dcgmi diag", "| fail", DiagRow, DrawnRow, ReadDiagText},
     SectionKind{"dcgmi diag", "| diagnostic ",
-                [](std::string_view l) { return Contains(l, "Result"); },
-                [](std::string_view l) { return !l.empty() && (l[0] == '|' || l[0] == '+'); },
-                ReadDiagText},
+                [](std::string_view l) { return Contains(l, "Result"); }, DrawnRow, ReadDiagText},
 };
 
 }  // namespace

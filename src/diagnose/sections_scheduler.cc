@@ -10,6 +10,7 @@
 
 #include "base/strings.h"
 #include "diagnose/columns.h"
+#include "diagnose/heading.h"
 #include "diagnose/section.h"
 
 namespace muster::diagnose {
@@ -218,13 +219,6 @@ void ReadSinfo(const Section& s, FactStore& facts) {
                         {"reason", columns.Cell(lines[n], "REASON")}},
                        at, lines[n]));
   }
-}
-
-// "root@head:~# squeue" and "ann@head ~ $ sinfo" stand between two outputs; no row of a table does.
-bool IsPrompt(std::string_view line) {
-  const size_t at = line.find('@'), end = line.find_first_of("$#");
-  return line[0] == '$' || (at != std::string_view::npos && end != std::string_view::npos &&
-                            at < end && end + 1 < line.size() && line[end + 1] == ' ');
 }
 
 bool TableRow(std::string_view line) { return !Trim(line).empty() && !IsPrompt(line); }
