@@ -21,7 +21,10 @@ NODES, GPUS, LIVE, MEAN_LIFE_S = 32, 8, 100, 2
 PODS = "/api/v1/namespaces/ml/pods"
 QUEUES = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
 # After so many gangs, on average, one of these.
-EVERY = {"kill a scheduler": 40, "delete a pod": 30, "a node vanishes": 60, "edit a quota": 12, "stop a scheduler": 100, "kill the API server": 100}
+EVERY = {"kill a scheduler": 40, "delete a pod": 30, "a node vanishes": 60, "edit a quota": 50, "stop a scheduler": 900, "kill the API server": 1000}
+# So many times as often; short runs would hardly see the rare ones.
+OFTEN = float(os.environ.get("MUSTER_SOAK_FAULTS", "1"))
+EVERY = {name: max(2, round(every / OFTEN)) for name, every in EVERY.items()}
 
 
 class Gang:

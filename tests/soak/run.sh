@@ -2,7 +2,7 @@
 # A soak of the scheduler on a real API server: gangs come and go while schedulers are killed and stopped, nodes vanish, pods are deleted,
 # quotas are edited and the API server is killed. What happened is then read from etcd's history as a cluster script with its decisions,
 # and the checker of scheduling decisions judges it (tests/sched_checker): gangs whole or not at all, capacity, quota, usable nodes.
-# Usage: run.sh [GANGS [SEED [BUILD_FOLDER]]]; default 10000 1. PASS and FAIL lines; figures on lines of their own.
+# Usage: run.sh [GANGS [SEED [BUILD_FOLDER]]]; default 10000 1. MUSTER_SOAK_FAULTS=4: everything breaks four times as often. PASS and FAIL lines; figures on lines of their own.
 gangs=${1:-10000} seed=${2:-1} build=${3:-${MUSTER_BUILD:-$(dirname "$0")/../../build/dev}}
 . "$(dirname "$0")/../lib/control_plane.sh"
 checker=$build/tests/sched_checker/muster_sched_checker
