@@ -83,6 +83,7 @@ bool ReadLinkLine(std::string_view line, const std::string& file, size_t number,
   for (const Wording& wording : kWordings) {
     const size_t at = lower.find(wording.says);
     if (at == std::string::npos) continue;
+    if (lower.find("timeout", at) != std::string::npos) return false;  // it did not come up
     unit = UnitBefore(line, at);
     up = wording.up;
     break;

@@ -242,6 +242,33 @@ TEST(HealthyVerdict, NeedsMoreThanTheNameOfALog) {
             Outcome::kNotEnough);
 }
 
+// Of programs that nobody knows, behind the healthy start of each kind of log.
+TEST(HealthyVerdict, IsNotGivenWhereALineSpeaksOfTrouble) {
+  const std::pair<const char*, const char*> logs[] = {
+      {"[    0.000000] Linux version 6.8.0-51-generic (buildd@lcy02) (x86_64-linux-gnu-gcc-13)\n",
+       "[   12.000000] zarray 0000:5e:00.0: "},
+      {"Nov 24 03:00:00 n7 systemd[1]: Started zarray.service - Zarray.\n",
+       "Nov 24 03:00:01 n7 zarray[231]: "},
+      {"[2026-11-24T03:00:00.123] slurmctld version 23.11.4 started on cluster c\n",
+       "[2026-11-24T03:00:01.123] "},
+      {"n7:1:9 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.7<0>\n"
+       "n7:1:9 [0] NCCL INFO comm 0x1 rank 0 nranks 8 cudaDev 0 busId 1b000 - Init COMPLETE\n",
+       "n7:1:9 [0] NCCL INFO zarray: "}};
+  for (const auto& [start, prefix] : logs) {
+    EXPECT_EQ(OutcomeOf(std::string(start) + prefix + "opened 4 queues\n"), Outcome::kNothing)
+        << start;
+    for (const char* trouble :
+         {"Link up timeout", "link training failure", "hardware failure detected",
+          "worker exited with code 1", "segmentation fault", "no memory left", "disk is full",
+          "retry limit reached", "quorum lost", "peer went silent", "gpu memory page retired",
+          "power brake asserted", "duplicate address 10.0.0.4 found", "AC input lost",
+          "link flapped 14 times", "NVLink bandwidth below expectation", "fan tray 2 absent",
+          "prolog did not complete within 300 seconds", "replica 2 never became ready"})
+      EXPECT_NE(OutcomeOf(std::string(start) + prefix + trouble + "\n"), Outcome::kNothing)
+          << prefix << trouble;
+  }
+}
+
 TEST(HealthyVerdict, IsNotGivenBesideBytesThatAreNoText) {
   EXPECT_EQ(OutcomeOf("step 1 loss 3.2\nstep 2 lo\x01s 3.1\n"), Outcome::kNotEnough);
   EXPECT_EQ(OutcomeOf("step 1 loss 3.2\nGer\xe4t 0\n"), Outcome::kNotEnough);
