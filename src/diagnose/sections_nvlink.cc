@@ -135,7 +135,11 @@ void ReadDcgmiNvlink(const Section& s, FactStore& facts) {
     const size_t at = offset;
     offset += line.size() + 1;
     const auto words = SplitBlank(line);
-    if (words.empty() || gpu == "-") continue;
+    if (words.empty()) continue;
+    if (gpu == "-") {
+      if (words[0] == "gpuId") AddDamage(s, facts, "dcgmi nvlink -s: a GPU after the table's end");
+      continue;
+    }
     if (words[0] == "gpuId" && words.size() == 2 && words[1].ends_with(':')) {
       gpu = words[1].substr(0, words[1].size() - 1);
       up.try_emplace(gpu, -1);
