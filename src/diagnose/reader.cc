@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "base/strings.h"
 #include "diagnose/decode.h"
@@ -100,6 +101,7 @@ void Reader::End() {
     s.Line(rest);
   }
   s.CloseSection(cut);
+  s.CloseParted();
   s.CloseAllBehind(cut);
   const bool open = s.document.open();
   s.CloseDocument(true);
@@ -164,7 +166,7 @@ void Reader::State::OtherLine(std::string_view line) {
   if (line.empty()) {
     previous.clear();
     if (kind != nullptr && section.text.size() < Section::kMostBytes && kind->belongs(line))
-      section.text += '\n';
+      AddToSection(line);
     else if (kind != nullptr)
       CloseSection(false);
     return;
@@ -192,8 +194,7 @@ void Reader::State::OtherLine(std::string_view line) {
     if (!kind->belongs(line)) {
       CloseSection(false);
     } else if (section.text.size() + line.size() < Section::kMostBytes) {
-      section.text += line;
-      section.text += '\n';
+      AddToSection(line);
     } else {
       AddDamage(section, evidence.facts, "longer than is read");
       CloseSection(true);
@@ -246,8 +247,42 @@ void Reader::State::CloseSection(bool cut) {
   const SectionKind* was = kind;
   kind = nullptr;
   section.cut = cut;
-  was->read(section, evidence.facts);
+  if (!cut && was->whole != nullptr && !was->whole(section.text)) {
+    CloseParted();
+    parted_kind = was;
+    parted = std::move(section);
+  } else {
+    was->read(section, evidence.facts);
+  }
   section = {};
+}
+
+void Reader::State::CloseParted() {
+  if (parted_kind != nullptr) parted_kind->read(parted, evidence.facts);
+  parted_kind = nullptr;
+  parted = {};
+}
+
+void Reader::State::OpenSection(const SectionKind& found, std::string_view line) {
+  CloseSection(false);
+  if (parted_kind != nullptr && parted_kind->name == found.name && found.resumes) {
+    kind = std::exchange(parted_kind, nullptr);
+    section = std::move(parted);
+    parted = {};
+    for (size_t at = 0, all = Lines(section.text).size(); section.numbers.size() < all; ++at)
+      section.numbers.push_back(section.first_line + at);
+    AddToSection(line);
+    return;
+  }
+  if (parted_kind != nullptr && parted_kind->name == found.name) CloseParted();
+  kind = &found;
+  section = {file, number, std::string(line) + "\n", heading_host, false};
+}
+
+void Reader::State::AddToSection(std::string_view line) {
+  section.text += line;
+  section.text += '\n';
+  if (!section.numbers.empty()) section.numbers.push_back(number);
 }
 
 Evidence Reader::Snapshot() const {

@@ -72,12 +72,10 @@ void Reader::State::Hits(std::string_view line) {
       if (BeginsBehind(*found, line)) break;
       continue;
     }
-    CloseSection(false);
     if (found->table && SameShape(line, previous))
       AddDamage({file, number - 1, "", heading_host, false}, evidence.facts,
                 "a row stands before the heading of its table");
-    kind = found;
-    section = {file, number, std::string(line) + "\n", heading_host, false};
+    OpenSection(*found, line);
     Know(found->name, 1, found->proves);
     break;
   }

@@ -18,17 +18,24 @@ std::string Key(std::string_view label) {
 
 }  // namespace
 
+void Reader::State::Behind::Add(std::string_view line, size_t number) {
+  section.text += line;
+  section.text += '\n';
+  section.numbers.push_back(number);
+}
+
 // True when the line is one more of the output that its label has open.
 bool Reader::State::BelongsBehind(std::string_view line) {
   const RunnerPrefix prefix = ReadRunnerPrefix(line);
   if (prefix.label.empty()) return false;
   std::string label = Key(prefix.label);
   const auto open = ranks.find(label);
-  if (open == ranks.end()) return false;
+  if (open == ranks.end() || open->second.parted) return false;
   line.remove_prefix(prefix.label.size());
   Section& whole = open->second.section;
-  if (!open->second.kind->belongs(line)) {
-    CloseBehind(label, false);
+  if (const SectionKind& is = *open->second.kind; !is.belongs(line)) {
+    open->second.parted = is.whole != nullptr && !is.whole(whole.text);
+    if (!open->second.parted) CloseBehind(label, false);
     return false;
   }
   if (whole.text.size() + line.size() >= Section::kMostBytes) {
@@ -36,9 +43,7 @@ bool Reader::State::BelongsBehind(std::string_view line) {
     CloseBehind(label, true);
     return false;
   }
-  whole.text += line;
-  whole.text += '\n';
-  whole.numbers.push_back(number);
+  open->second.Add(line, number);
   behind = open->second.kind;
   last_label = std::move(label);
   return true;
@@ -53,6 +58,15 @@ bool Reader::State::BeginsBehind(const SectionKind& found, std::string_view line
     return false;
   if (said.empty() || !found.begins(said)) return false;
   std::string label = Key(prefix.label);
+  const auto open = ranks.find(label);
+  if (open != ranks.end() && open->second.parted && found.resumes &&
+      open->second.kind->name == found.name) {
+    open->second.parted = false;
+    open->second.Add(said, number);
+    behind = open->second.kind;
+    last_label = std::move(label);
+    return true;
+  }
   CloseBehind(label, false);
   if (ranks.size() >= kMostLabels) {
     AddDamage({file, number, "", heading_host, false}, evidence.facts,

@@ -30,11 +30,16 @@ struct Reader::State {
   bool Match(const SignLine& sign, std::string_view line);
   Fact Complaint(std::string_view line) const;
   void Hook(Fact& fact, std::string_view line);
+  void OpenSection(const SectionKind& found, std::string_view line);
+  void AddToSection(std::string_view line);
   void CloseSection(bool cut);
+  void CloseParted();
   // A tool's output behind a job runner's prefix, one per rank or host; see reader_ranks.cc.
   struct Behind {
     const SectionKind* kind = nullptr;
     Section section;
+    bool parted = false;  // by other lines of the label, before it was whole: it may go on
+    void Add(std::string_view line, size_t number);
   };
   bool BelongsBehind(std::string_view line);
   bool BeginsBehind(const SectionKind& found, std::string_view line);
@@ -74,6 +79,9 @@ struct Reader::State {
 
   const SectionKind* kind = nullptr;
   Section section;
+  // What lines of others parted before it was whole: it may go on.
+  const SectionKind* parted_kind = nullptr;
+  Section parted;
 
   std::map<std::string, Behind> ranks;  // by label
   std::string last_label;               // of the last line that belonged to one

@@ -38,28 +38,33 @@ struct SectionKind {
   void (*read)(const Section&, FactStore&);
   bool table = false;  // the first line names columns: rows above it are out of place
   bool proves = true;  // in order it says how something went, not only what there is
+  // Does nothing follow? Where others' lines part an output that is not whole, it goes on in the
+  // next section of its name that `resumes`. None: a line of others ends it.
+  bool (*whole)(std::string_view text) = nullptr;
+  bool resumes = false;
 };
 
-std::span<const SectionKind> HcaSections();        // ibstat, ibstatus, ibv_devinfo, rdma link
-std::span<const SectionKind> LinkSections();       // iblinkinfo
-std::span<const SectionKind> PortSections();       // smpquery portinfo, ibportstate, mlxlink
-std::span<const SectionKind> CounterSections();    // ibqueryerrors, perfquery, ethtool -S
-std::span<const SectionKind> SmiSections();        // nvidia-smi -q
-std::span<const SectionKind> SmiTableSections();   // nvidia-smi's table and csv
-std::span<const SectionKind> NvlinkSections();     // nvidia-smi topo -m, nvlink
-std::span<const SectionKind> DcgmSections();       // dcgmi diag
-std::span<const SectionKind> PciSections();        // lspci
-std::span<const SectionKind> SchedulerSections();  // kubectl tables, scontrol, sinfo, squeue
-std::span<const SectionKind> ObjectSections();     // kubectl get of other objects
-std::span<const SectionKind> MeasureSections();    // nccl-tests, Prometheus text
-std::span<const SectionKind> BandwidthSections();  // nvbandwidth, rows of nccl-tests by themselves
-std::span<const SectionKind> TopologySections();   // ibnetdiscover
-std::span<const SectionKind> BmcSections();        // records of sensors
-std::span<const SectionKind> ServiceSections();    // systemctl status
-std::span<const SectionKind> ReportSections();     // gpu_burn, ds_report
-std::span<const SectionKind> HostSections();       // df, free, numactl --hardware, chronyc sources
-std::span<const SectionKind> DeviceSections();     // ethtool of an interface, rocm-smi, lfs df
-std::span<const SectionKind> FaultSections();      // rocm-smi's RAS blocks, ip -s link, topo -p2p
+std::span<const SectionKind> HcaSections();         // ibstat, ibstatus, ibv_devinfo, rdma link
+std::span<const SectionKind> LinkSections();        // iblinkinfo
+std::span<const SectionKind> PortSections();        // smpquery portinfo, ibportstate, mlxlink
+std::span<const SectionKind> CounterSections();     // ibqueryerrors, perfquery, ethtool -S
+std::span<const SectionKind> SmiSections();         // nvidia-smi -q
+std::span<const SectionKind> SmiTableSections();    // nvidia-smi's table and csv
+std::span<const SectionKind> NvlinkSections();      // nvidia-smi topo -m, nvlink
+std::span<const SectionKind> DcgmSections();        // dcgmi diag
+std::span<const SectionKind> PciSections();         // lspci
+std::span<const SectionKind> SchedulerSections();   // kubectl tables, scontrol, sinfo, squeue
+std::span<const SectionKind> ObjectSections();      // kubectl get of other objects
+std::span<const SectionKind> MeasureSections();     // Prometheus text
+std::span<const SectionKind> CollectiveSections();  // nccl-tests, whole and as rows alone
+std::span<const SectionKind> BandwidthSections();   // nvbandwidth
+std::span<const SectionKind> TopologySections();    // ibnetdiscover
+std::span<const SectionKind> BmcSections();         // records of sensors
+std::span<const SectionKind> ServiceSections();     // systemctl status
+std::span<const SectionKind> ReportSections();      // gpu_burn, ds_report
+std::span<const SectionKind> HostSections();        // df, free, numactl --hardware, chronyc sources
+std::span<const SectionKind> DeviceSections();      // ethtool of an interface, rocm-smi, lfs df
+std::span<const SectionKind> FaultSections();       // rocm-smi's RAS blocks, ip -s link, topo -p2p
 
 // An indented line, or one without text: most tools print what belongs to a heading so.
 bool Indented(std::string_view line);

@@ -1,10 +1,8 @@
-// What copies reach: the matrices of nvbandwidth (text and JSON), and rows of nccl-tests that were
-// pasted without their head. A GPU is judged against the others of the same matrix, by its best
-// path: pairs differ by design, GPUs of one machine do not.
+// What copies reach: the matrices of nvbandwidth (text and JSON). A GPU is judged against the others
+// of the same matrix, by its best path: pairs differ by design, GPUs of one machine do not.
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
 
 #include <fmt/format.h>
 
@@ -123,68 +121,6 @@ bool BandwidthLine(std::string_view line) {
                      [&](std::string_view begin) { return line.starts_with(begin); });
 }
 
-// ---- rows of nccl-tests ----
-
-bool IsElementType(std::string_view word) {
-  static constexpr std::string_view kTypes[] = {
-      "float",  "half",  "double", "bfloat16", "int8",    "uint8",  "int32",
-      "uint32", "int64", "uint64", "fp8e4m3",  "fp8e5m2", "f8e4m3", "f8e5m2"};
-  return std::find(std::begin(kTypes), std::end(kTypes), word) != std::end(kTypes);
-}
-
-struct CollectivePiece {
-  double bytes = 0, busbw = 0;
-  bool wrong = false, adds_up = true;
-};
-
-// bytes, elements, type, [operation, root,] then time, algbw, busbw and wrong, once or twice.
-std::optional<CollectivePiece> ReadPiece(std::string_view line) {
-  const auto words = SplitBlank(line);
-  if (words.size() < 7 || words.size() > 13 || !IsElementType(words[2])) return std::nullopt;
-  const auto bytes = ParseInt(words[0]), elements = ParseInt(words[1]);
-  if (!bytes.ok() || !elements.ok() || *bytes < 0 || *elements < 0) return std::nullopt;
-  size_t at = 3;
-  while (at < words.size() && !Contains(words[at], ".")) ++at;  // the operation and the root
-  CollectivePiece row;
-  row.bytes = static_cast<double>(*bytes);
-  const size_t halves = (words.size() - at) / 4;
-  if (halves < 1 || halves > 2 || (words.size() - at) % 4 != 0) return std::nullopt;
-  for (size_t half = 0; half < halves; ++half, at += 4) {
-    const auto time = ParseDouble(words[at]), algbw = ParseDouble(words[at + 1]),
-               busbw = ParseDouble(words[at + 2]);
-    if (!time.ok() || !algbw.ok() || !busbw.ok() || *time <= 0) return std::nullopt;
-    const double wrong = ParseDouble(words[at + 3]).value_or(0);
-    row.wrong = row.wrong || wrong > 0;
-    row.busbw = std::max(row.busbw, *busbw);
-    const double expected = row.bytes / *time / 1e3;
-    if (std::abs(expected - *algbw) > 0.02 * expected + 0.02) row.adds_up = false;
-  }
-  return row;
-}
-
-void ReadRows(const Section& s, FactStore& facts) {
-  bool closed = false, adds_up = true;
-  for (const std::string_view line : Split(s.text, '\n')) {
-    closed = closed || Contains(line, "Avg bus bandwidth") || Contains(line, "values : 0 OK");
-    if (Contains(line, "Out of bounds values") && Contains(line, "FAILED"))
-      facts.Add(s.Make("collective.wrong", {{"value", "some"}}, s.Where(Trim(line)), line));
-    const auto row = ReadPiece(line);
-    if (!row) continue;
-    adds_up = adds_up && row->adds_up;
-    if (row->wrong)
-      facts.Add(s.Make("collective.wrong", {{"bytes", fmt::format("{:.0f}", row->bytes)}},
-                       s.Where(Trim(line)), line));
-  }
-  if (!adds_up) AddDamage(s, facts, "nccl-tests: a row's bytes, time and bandwidth do not fit");
-  if (!closed || s.cut)
-    AddDamage(s, facts, "rows of nccl-tests without the lines that end a run: it may have stopped");
-}
-
-bool RowLine(std::string_view line) {
-  return line.empty() || line.starts_with("#") || ReadPiece(line).has_value();
-}
-bool BeginsRow(std::string_view line) { return ReadPiece(line).has_value(); }
-
 constexpr std::array kBandwidth = {
     SectionKind{"nvbandwidth", "nvbandwidth version",
                 [](std::string_view l) { return l.starts_with("nvbandwidth Version"); },
@@ -197,13 +133,6 @@ constexpr std::array kBandwidth = {
                   return l.starts_with("memcpy ") && Contains(l, "(column) bandwidth");
                 },
                 BandwidthLine, ReadMatrices},
-    SectionKind{"nccl-tests", "  float  ", BeginsRow, RowLine, ReadRows},
-    SectionKind{"nccl-tests", "   half  ", BeginsRow, RowLine, ReadRows},
-    SectionKind{"nccl-tests", "bfloat16 ", BeginsRow, RowLine, ReadRows},
-    SectionKind{"nccl-tests", " double  ", BeginsRow, RowLine, ReadRows},
-    SectionKind{"nccl-tests", "  int32  ", BeginsRow, RowLine, ReadRows},
-    SectionKind{"nccl-tests", "  uint8  ", BeginsRow, RowLine, ReadRows},
-    SectionKind{"nccl-tests", "   int8  ", BeginsRow, RowLine, ReadRows},
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Measurements: nccl-tests tables and pages of metrics in the Prometheus text form.
+// Pages of metrics in the Prometheus text form.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,55 +9,10 @@
 #include "diagnose/kernel_lines.h"
 #include "diagnose/section.h"
 #include "probes/dcgm_exporter/exposition.h"
-#include "probes/nccl_tests/collective_run.h"
 
 namespace muster::diagnose {
 
 namespace {
-
-void ReadCollective(const Section& s, FactStore& facts) {
-  const auto run = nccl_tests::ParseCollective(s.text);
-  for (const auto& row : run.rows) {
-    for (const auto& half : {row.out_of_place, row.in_place})
-      if (half && half->wrong && *half->wrong > 0)
-        facts.Add(s.Make(
-            "collective.wrong",
-            {{"bytes", std::to_string(row.bytes)}, {"value", fmt::format("{}", *half->wrong)}},
-            s.Where(Trim(row.line)), row.line));
-  }
-  if (run.out_of_bounds && !run.out_of_bounds_ok && *run.out_of_bounds > 0)
-    facts.Add(s.Make("collective.wrong", {{"value", std::to_string(*run.out_of_bounds)}},
-                     s.Where("Out of bounds"),
-                     fmt::format("Out of bounds values : {} FAILED", *run.out_of_bounds)));
-  for (const std::string& failure : run.failures)
-    facts.Add(s.Make("collective.failure", {{"what", failure}}, s.Where(failure), failure));
-  if (!run.damage.empty()) AddDamage(s, facts, "nccl-tests: " + run.damage.front());
-  if (run.ranks.size() > 1) {
-    bool all_zero = true;
-    for (const auto& rank : run.ranks) all_zero = all_zero && rank.rank == 0;
-    if (all_zero)
-      facts.Add(s.Make("collective.copies_of_rank0", {{"ranks", std::to_string(run.ranks.size())}},
-                       s.Where("Rank  0"), "every process says that it is rank 0"));
-  }
-  // The largest row against the best: a plateau that falls off at the top.
-  double best = 0, last = 0;
-  for (const auto& row : run.rows) {
-    last = row.Busbw();
-    best = std::max(best, last);
-  }
-  if (run.rows.size() >= 4 && best > 0 && run.complete()) {
-    const std::string figure = fmt::format("{:.1f}", last);
-    facts.Add(s.Make("collective.busbw",
-                     {{"value", figure},
-                      {"ranks", std::to_string(run.ranks.size())},
-                      {"best", fmt::format("{:.1f}", best)}},
-                     s.Where(Trim(run.rows.back().line)), run.rows.back().line));
-    if (last < 0.5 * best && run.rows.back().bytes >= (1u << 28))
-      facts.Add(s.Make("collective.falls_off",
-                       {{"value", figure}, {"best", fmt::format("{:.1f}", best)}},
-                       s.Where(Trim(run.rows.back().line)), run.rows.back().line));
-  }
-}
 
 // Metrics whose value alone says something; rates need two pages.
 struct MetricRule {
@@ -206,15 +161,7 @@ bool MetricLine(std::string_view line) {
          (line[0] < '0' || line[0] > '9');
 }
 
-bool CollectiveLine(std::string_view line) {
-  if (line.empty() || line[0] == '#' || Contains(line, " NCCL ")) return true;
-  const std::string_view text = Trim(line);
-  return text.empty() || (text[0] >= '0' && text[0] <= '9') || text.starts_with("rccl-tests: Ver");
-}
-
 constexpr std::array kMeasure = {
-    SectionKind{"nccl-tests", "# nthread", [](std::string_view l) { return l.starts_with("#"); },
-                CollectiveLine, ReadCollective},
     SectionKind{"metrics", "# help ", [](std::string_view l) { return l.starts_with("# HELP"); },
                 MetricLine, ReadMetrics},
     SectionKind{"metrics", "dcgm_fi_",
