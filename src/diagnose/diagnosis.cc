@@ -191,6 +191,22 @@ void Weigh(const FactStore& facts, Candidate& c) {
   c.finding.confidence = c.weight / 100.0;
 }
 
+// What is said near a finding's lines, where no finding that stands for itself shows it.
+void LookBeside(const Beside& beside, std::vector<Candidate>& candidates) {
+  std::set<Place> shown;
+  for (const Candidate& c : candidates)
+    if (c.finding.explained_by.empty() && c.finding.cause->kind != CauseKind::kQuestion)
+      for (const EvidenceLine& line : c.finding.evidence) shown.insert(line.at);
+  for (Candidate& c : candidates)
+    for (const EvidenceLine& line : c.finding.evidence) {
+      std::vector<NearLine> near = beside.Of(line.at);
+      std::erase_if(near, [&](const NearLine& n) { return shown.contains(n.at); });
+      c.finding.beside = MostTelling(near, {line.at, line.text}, kMostBeside);
+      for (NearLine& n : c.finding.beside) n.text = Shorten(Printable(Trim(n.text)), kTextBytes);
+      if (!c.finding.beside.empty()) break;
+    }
+}
+
 // What the words of a text are like is asked only where nothing else speaks.
 void DropGuesses(std::vector<Candidate>& candidates) {
   const auto guess = [](const Candidate& c) {
@@ -245,6 +261,7 @@ Diagnosis Judge(const Knowledge& knowledge, const Evidence& evidence) {
                    [](const Candidate& a, const Candidate& b) { return a.weight > b.weight; });
   if (candidates.size() > kMostFindings) candidates.resize(kMostFindings);
   Rank(candidates);
+  LookBeside(evidence.beside, candidates);
   for (Candidate& c : candidates) d.findings.push_back(std::move(c.finding));
   for (const Fact* damage : evidence.facts.Of("damage"))
     d.bring.push_back(fmt::format("{}: {}", damage->at.ToString(), damage->Get("what")));

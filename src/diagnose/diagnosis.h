@@ -22,13 +22,14 @@ struct Finding {
   std::string title, on;               // filled in from the facts
   double confidence = 0;               // 0..1
   std::vector<EvidenceLine> evidence;  // at most kMostEvidence, in the order of the input
+  std::vector<NearLine> beside;        // near these, and no rule knows them: at most kMostBeside
   std::vector<std::string> against;
   std::string next;          // with the names filled in
   std::string explained_by;  // id of the cause it follows from; "" = it stands for itself
   std::optional<TimePoint> first;
   size_t order = 0;
 };
-inline constexpr size_t kMostEvidence = 6;
+inline constexpr size_t kMostEvidence = 6, kMostBeside = 2;
 inline constexpr size_t kMostFindings = 64;
 
 enum class Outcome {

@@ -22,7 +22,8 @@ size_t DigitsAtEnd(std::string_view line) {
   return static_cast<size_t>(end - line.rbegin());
 }
 
-// Equal but for the figures: "step 9 | loss 2.31 |" and "step 10 | loss 2.29 |".
+}  // namespace
+
 bool SameButDigits(std::string_view a, std::string_view b) {
   size_t i = 0, k = 0;
   const auto skip = [](std::string_view text, size_t& at) {
@@ -37,8 +38,6 @@ bool SameButDigits(std::string_view a, std::string_view b) {
   }
   return i == a.size() && k == b.size();
 }
-
-}  // namespace
 
 bool IsWholeLine(std::string_view line, std::string_view before) {
   if (line.ends_with('\r')) line.remove_suffix(1);

@@ -13,4 +13,7 @@ namespace muster::diagnose {
 // O(length of both).
 bool IsWholeLine(std::string_view line, std::string_view before);
 
+// Equal but for the figures: "step 9 | loss 2.31 |" and "step 10 | loss 2.29 |".
+bool SameButDigits(std::string_view a, std::string_view b);
+
 }  // namespace muster::diagnose

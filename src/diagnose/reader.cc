@@ -43,6 +43,7 @@ void Reader::Begin(std::string file) {
   s.known_here = false;
   s.carry.clear();
   s.tail.clear();
+  s.evidence.beside.Begin();
   s.noise = false;
   ++s.evidence.files;
 }
@@ -200,8 +201,11 @@ void Reader::State::OtherLine(std::string_view line) {
       CloseSection(true);
     }
   }
+  const size_t signs = evidence.facts.size();
   Hits(line);
+  if (evidence.facts.size() > signs) evidence.beside.Sign({file, number});
   if (InSection()) sample.MarkRead();
+  if (!understood && !InSection()) evidence.beside.Unread(line, {file, number});
   previous = line.size() < 400 && !InSection() ? line : std::string_view();
 }
 

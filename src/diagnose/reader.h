@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "diagnose/beside.h"
 #include "diagnose/fact.h"
 #include "diagnose/hang.h"
 #include "diagnose/job.h"
@@ -20,6 +21,7 @@ namespace muster::diagnose {
 struct Evidence {
   FactStore facts;
   JobMap job;
+  Beside beside;  // lines near the signs
   std::map<std::string, size_t> recognised;  // "kernel log" -> lines or documents of it
   std::vector<std::string> unrecognised;     // files in which nothing was known
   bool proven = false;  // something was read that says how it went, not only what it is from

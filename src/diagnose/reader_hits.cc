@@ -53,6 +53,7 @@ std::string Shown(std::string_view line, size_t found) {
 
 void Reader::State::Hits(std::string_view line) {
   hits.clear();
+  understood = tracebacks.open();
   plan.scanner->Scan(line, hits);
   if (line[0] == '=' || line[0] == '-' || line[0] == '#' || line.find('@') < 24) {
     if (std::string host = HeadingHost(line); !host.empty()) heading_host = std::move(host);
@@ -124,8 +125,9 @@ void Reader::State::Hits(std::string_view line) {
     }
   }
   const bool typed = IsPrompt(line);
-  if (known || typed) sample.MarkRead();
-  if (known || typed || InSection()) return;
+  understood = known || typed;
+  if (understood) sample.MarkRead();
+  if (understood || InSection()) return;
   // Who complains says more than that something was raised, and that more than that it complains.
   const auto rank = [](const SignLine* sign) {
     if (sign->id == kAnyComplaint) return 2;

@@ -68,6 +68,7 @@ struct Reader::State {
   size_t number = 0;
   bool known_here = false, has_escape = false;
   bool closed_document = false;  // the last line ended one
+  bool understood = false;       // a rule or a reader knows this line
   bool noise = false;            // a line of this file is no UTF-8 text
   size_t noise_line = 0;
   std::string carry;

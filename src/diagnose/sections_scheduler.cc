@@ -134,7 +134,7 @@ void ReadDaemonSets(const Section& s, FactStore& facts) {
   }
 }
 
-std::string ValueOf(std::string_view text, std::string_view key) {
+std::string FieldOf(std::string_view text, std::string_view key) {
   const std::string mark = std::string(key) + "=";
   for (size_t at = text.find(mark); at != std::string_view::npos; at = text.find(mark, at + 1)) {
     if (at > 0 && text[at - 1] != ' ' && text[at - 1] != '\n' && text[at - 1] != '\t') continue;
@@ -151,14 +151,14 @@ void ReadScontrolNodes(const Section& s, FactStore& facts) {
     size_t next = s.text.find("\nNodeName=", at + 1);
     if (next == std::string::npos) next = s.text.size();
     const std::string_view record = std::string_view(s.text).substr(at, next - at);
-    const std::string name = ValueOf(record, "NodeName"), state = ValueOf(record, "State");
+    const std::string name = FieldOf(record, "NodeName"), state = FieldOf(record, "State");
     const size_t state_at = record.find("State=");
     if (name.empty() || state.empty()) AddDamage(s, facts, "scontrol: a node without its state");
     if (!name.empty() && !state.empty())
       facts.Add(s.Make(
-          "slurm.node", {{"host", name}, {"state", state}, {"reason", ValueOf(record, "Reason")}},
+          "slurm.node", {{"host", name}, {"state", state}, {"reason", FieldOf(record, "Reason")}},
           s.At(at + (state_at == std::string_view::npos ? 0 : state_at)),
-          fmt::format("NodeName={} State={} Reason={}", name, state, ValueOf(record, "Reason"))));
+          fmt::format("NodeName={} State={} Reason={}", name, state, FieldOf(record, "Reason"))));
     at = next == s.text.size() ? next : next + 1;
   }
 }

@@ -55,6 +55,10 @@ Json FindingJson(const Finding& f) {
                                 {"line", line.at.line},
                                 {"text", line.text},
                                 {"count", line.count}});
+  json["beside"] = Json::array();
+  for (const auto& line : f.beside)
+    json["beside"].push_back(
+        {{"file", Printable(line.at.file)}, {"line", line.at.line}, {"text", line.text}});
   json["against"] = f.against;
   json["settle"] = f.cause->settle;
   json["next"] = Printable(f.next);
@@ -74,6 +78,8 @@ std::string FindingText(const Context& context, const Finding& f, size_t number)
     text += fmt::format("   {}  {}{}\n", Printable(line.at.ToString()), line.text,
                         line.count > 1 ? fmt::format("  (x{})", line.count) : "");
   }
+  for (const auto& line : f.beside)
+    text += fmt::format("   beside it: {}  {}\n", Printable(line.at.ToString()), line.text);
   for (const std::string& against : f.against) text += fmt::format("   against: {}\n", against);
   text += fmt::format("   settles it: {}\n   next: {}\n", f.cause->settle, Printable(f.next));
   if (!f.cause->runbook.empty())

@@ -71,6 +71,7 @@ Json DiagnosisSchema() {
               {"on", kText},
               {"confidence", kNumber},
               {"evidence", ListOf(line)},
+              {"beside", ListOf(line)},
               {"against", ListOf(kText)},
               {"settle", kText},
               {"next", kText},
