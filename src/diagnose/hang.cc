@@ -27,6 +27,15 @@ void Say(FactStore& facts, std::string id, Attributes attrs, const Place& at, st
   facts.Add({std::move(id), std::move(attrs), at, std::move(text), {}, 0, 1});
 }
 
+// Where nobody says how many ranks there are: from rank 0 on, or a host's worth of them in a row.
+template <typename T>
+bool LooksWhole(const std::map<int, T>& by_rank) {
+  constexpr int kHost = 4;
+  const int first = by_rank.begin()->first, last = by_rank.rbegin()->first;
+  const int ranks = static_cast<int>(by_rank.size());
+  return last - first + 1 == ranks && (first == 0 || ranks >= kHost);
+}
+
 double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
@@ -298,9 +307,19 @@ void HangTable::FromWatchdogs(FactStore& facts, std::optional<int> world) const 
           first.second.at,
           fmt::format("no watchdog line of rank {}; {} other ranks timed out in {} number {}",
                       Names(silent), by_rank.size(), first.second.op, first.second.sequence));
-    } else if (by_rank.size() >= 2 && (!world || silent.empty())) {
+    } else if (by_rank.size() >= 2 && (world ? silent.empty() : LooksWhole(by_rank))) {
       Say(facts, "hang.all_entered",
-          {{"op", first.second.op}, {"sequence", std::to_string(first.second.sequence)}},
+          {{"op", first.second.op},
+           {"sequence", std::to_string(first.second.sequence)},
+           {"ranks", std::to_string(by_rank.size())}},
+          first.second.at, first.second.text);
+    } else if (by_rank.size() >= 2) {
+      std::vector<int> waiting;
+      for (const auto& [rank, t] : by_rank) waiting.push_back(rank);
+      Say(facts, "hang.some_wait",
+          {{"rank", Names(waiting)},
+           {"op", first.second.op},
+           {"sequence", std::to_string(first.second.sequence)}},
           first.second.at, first.second.text);
     }
   }

@@ -154,6 +154,8 @@ TEST(Knowledge, EverySignACauseAsksForIsMadeBySomebody) {
                                           "bandwidth.host_low",
                                           "bandwidth.peer_low",
                                           "bandwidth.failed",
+                                          "bandwidth.p2p_slower",
+                                          "hang.some_wait",
                                           "sensor.state",
                                           "sensor.status",
                                           "metric.starved",

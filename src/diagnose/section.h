@@ -57,6 +57,7 @@ std::span<const SectionKind> SchedulerSections();   // kubectl tables, scontrol,
 std::span<const SectionKind> ObjectSections();      // kubectl get of other objects
 std::span<const SectionKind> MeasureSections();     // Prometheus text
 std::span<const SectionKind> CollectiveSections();  // nccl-tests, whole and as rows alone
+std::span<const SectionKind> PeerTestSections();    // p2pBandwidthLatencyTest
 std::span<const SectionKind> BandwidthSections();   // nvbandwidth
 std::span<const SectionKind> TopologySections();    // ibnetdiscover
 std::span<const SectionKind> BmcSections();         // records of sensors
