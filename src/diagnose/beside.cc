@@ -51,18 +51,26 @@ constexpr std::string_view kReasons[] = {
     "available:", "no usable", "likely",   "means",    "indicates",  "blocked",  "ignored",
     "disabled",   "check ",    "too ",     "already",  "not enough", "got "};
 
+constexpr size_t kFewWords = 6;
+
 // A rule between two parts of an output.
 bool Ruled(std::string_view text) {
   return Contains(text, "-----") || Contains(text, "=====") || Contains(text, "*****");
 }
 
+}  // namespace
+
 int Tells(std::string_view text) {
-  if (Ruled(text)) return 0;
+  if (Ruled(text) || Contains(text, "Traceback (most recent call last)")) return 0;
   const std::string lower = ToLower(text);
   const auto reasons = std::count_if(std::begin(kReasons), std::end(kReasons),
                                      [&](std::string_view word) { return Contains(lower, word); });
-  return (words::Complains(text) ? 2 : 0) + static_cast<int>(std::min<ptrdiff_t>(reasons, 3));
+  const int says =
+      (words::Complains(text) ? 2 : 0) + static_cast<int>(std::min<ptrdiff_t>(reasons, 3));
+  return says > 0 && SplitBlank(text).size() >= kFewWords ? says + 1 : says;
 }
+
+namespace {
 
 // "Timed out task names:", also in a cell of a drawn table.
 constexpr int kNext = 9;

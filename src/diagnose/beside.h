@@ -39,6 +39,10 @@ class Beside {
   std::vector<Place> open_;  // signs that lines may still follow
 };
 
+// How much a line that no rule knows tells by itself: that it complains, gives a reason, has words
+// enough to say either. 0: nothing. Pure.
+int Tells(std::string_view line);
+
 // Of these lines the ones that complain, give a reason, or go on with a sign that ends in a colon:
 // the `most` most telling ones, in the order of the input. Pure.
 std::vector<NearLine> MostTelling(const std::vector<NearLine>& lines, const NearLine& sign,

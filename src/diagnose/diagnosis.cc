@@ -56,6 +56,7 @@ Title TitleOf(const Knowledge& knowledge, const Cause& cause, const Fact& fact) 
     whole.Set("why", knowledge.ReasonIn(fact));
   if (Contains(pattern, "{line}")) whole.Set("line", Shorten(fact.text, kLine));
   Title title{Fill(pattern, whole), Known(pattern, whole) + (own.empty() ? 0 : kOwn)};
+  if (fact.id == kAnyComplaint) title.known += static_cast<size_t>(Tells(fact.text));
   if (!Contains(pattern, "{what}") || !fact.Get("what").empty() || !Contains(title.text, "?"))
     return title;
   whole.Set("what", Shorten(fact.text, kLine));

@@ -1,6 +1,7 @@
 #include "diagnose/second_opinion.h"
 
 #include "base/strings.h"
+#include "diagnose/beside.h"
 #include "diagnose/words/words.h"
 
 namespace muster::diagnose {
@@ -55,6 +56,14 @@ std::string_view LayerOf(const Printers& printers, std::string_view line,
   return by_printer.empty() ? by_words : by_printer;
 }
 
+// The first of the complaints that tell the most; none where nothing complains.
+const Fact* MostTelling(const FactStore& facts) {
+  const Fact* most = nullptr;
+  for (const Fact* fact : facts.Of(kAnyComplaint))
+    if (most == nullptr || Tells(fact->text) > Tells(most->text)) most = fact;
+  return most;
+}
+
 }  // namespace
 
 void AddSecondOpinion(const Sample& sample, const Printers& printers, bool nothing_known,
@@ -69,9 +78,9 @@ void AddSecondOpinion(const Sample& sample, const Printers& printers, bool nothi
   }
   if (texts.empty() && !facts.Has(kAnyComplaint)) return;  // all was understood: nothing to ask
   const std::string layer = BuiltIn().Read(all).layer;
-  if (const Fact* first = facts.First(kAnyComplaint))
+  if (const Fact* complaint = MostTelling(facts))
     facts.SetAll(kAnyComplaint, "layer",
-                 LayerOf(printers, first->text, layer.empty() ? kNoLayer : layer));
+                 LayerOf(printers, complaint->text, layer.empty() ? kNoLayer : layer));
   facts.SetAll(kAnyComplaint, "says", "a line complains and no rule knows it");
   if (texts.empty() || layer.empty()) return;
   const size_t telling = BuiltIn().Read(texts).failure >= kFailure
