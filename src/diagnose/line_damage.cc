@@ -53,10 +53,22 @@ bool Asctime(std::string_view line) {
          std::count(words[3].begin(), words[3].end(), ':') == 2 && ParseInt(words[4]).ok();
 }
 
+// "kubectl get pods -n ml", pasted without its prompt: by chance it has as many words as a heading.
+bool TypedCommand(std::string_view line) {
+  static constexpr std::string_view kPrograms[] = {
+      "kubectl", "oc",     "k",       "sinfo",      "squeue", "sacct", "scontrol",
+      "docker",  "podman", "nerdctl", "crictl",     "helm",   "flux",  "argocd",
+      "bjobs",   "qstat",  "ray",     "karmadactl", "watch",  "sudo",  "minikube"};
+  const std::string_view first = line.substr(0, line.find(' '));
+  return first.size() < line.size() &&
+         std::find(std::begin(kPrograms), std::end(kPrograms), first) != std::end(kPrograms);
+}
+
 }  // namespace
 
 bool SameShape(std::string_view heading, std::string_view line) {
-  if (line.empty() || Asctime(line) || line.find_first_of("#$") != std::string_view::npos)
+  if (line.empty() || Asctime(line) || TypedCommand(line) ||
+      line.find_first_of("#$") != std::string_view::npos)
     return false;
   if (line[0] == '|') return heading[0] == '|';  // of a drawn table
   const auto cells = [](std::string_view text) {

@@ -24,6 +24,7 @@ TEST(LineDamage, IsSeenWhereARowStandsAboveItsHeading) {
   EXPECT_TRUE(SameShape("a, b, c", "1, 2, 3"));
   EXPECT_FALSE(SameShape("NAME   READY   NODE SELECTOR   AGE", "what I saw on the node"));
   EXPECT_FALSE(SameShape("NAME READY", ""));
+  EXPECT_FALSE(SameShape("NAME READY STATUS RESTARTS AGE", "kubectl get pods -n kube-system"));
   EXPECT_FALSE(SameShape("REASON USER TIMESTAMP STATE NODELIST", "Mon Nov 23 05:48:51 2026"));
 }
 

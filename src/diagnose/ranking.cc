@@ -39,10 +39,12 @@ bool Elsewhere(const Candidate& a, const Candidate& b, std::string_view what) {
   return known;
 }
 
-// By their times; by their lines where one text has both and no times.
+// By their times; by their lines where one text has both and no times. A row of a table says how
+// things are, not when they began: it is not before a line that has a time.
 bool Before(const Candidate& a, const Candidate& b) {
   const Finding &x = a.finding, &y = b.finding;
   if (x.first && y.first && *x.first != *y.first) return *x.first < *y.first;
+  if (x.first.has_value() != y.first.has_value()) return false;
   const Place &p = a.facts.front()->at, &q = b.facts.front()->at;
   return p.file == q.file && p.line < q.line;
 }
