@@ -21,7 +21,7 @@ namespace muster::diagnose {
 struct Evidence {
   FactStore facts;
   JobMap job;
-  Beside beside;  // lines near the signs
+  Beside beside;                             // lines near the signs
   std::map<std::string, size_t> recognised;  // "kernel log" -> lines or documents of it
   std::vector<std::string> unrecognised;     // files in which nothing was known
   bool proven = false;  // something was read that says how it went, not only what it is from

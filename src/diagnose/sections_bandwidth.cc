@@ -1,5 +1,5 @@
-// What copies reach: the matrices of nvbandwidth (text and JSON). A GPU is judged against the others
-// of the same matrix, by its best path: pairs differ by design, GPUs of one machine do not.
+// What copies reach: the matrices of nvbandwidth (text and JSON). A GPU is judged against the
+// others of the same matrix, by its best path: pairs differ by design, GPUs of one machine do not.
 #include <algorithm>
 #include <array>
 #include <cmath>
