@@ -95,6 +95,8 @@ constexpr InsideKey kInside[] = {
     {"kernel modules:", "lspci"},
     {"lnkcap:", "lspci"},
     {"physical state:", "ibstat"},
+    {"gpu link info", "nvidia-smi -q"},
+    {"pcie generation", "nvidia-smi -q"},
     {"remapping failure occurred", "nvidia-smi -q"},
     {"hw thermal slowdown", "nvidia-smi -q"},
     {"gpu current temp", "nvidia-smi -q"},
