@@ -72,11 +72,13 @@ int Tells(std::string_view text) {
 
 namespace {
 
-// "Timed out task names:", also in a cell of a drawn table.
+// "Timed out task names:", also in a cell of a drawn table; "built for driver 450.51 or later, but".
 constexpr int kNext = 9;
 bool GoesOn(std::string_view text) {
   while (!text.empty() && (text.back() == '|' || text.back() == ' ')) text.remove_suffix(1);
-  return text.ends_with(':');
+  for (const std::string_view open : {":", " but", " and", " because", " than", " since"})
+    if (text.ends_with(open)) return true;
+  return false;
 }
 
 size_t Apart(size_t a, size_t b) { return a > b ? a - b : b - a; }

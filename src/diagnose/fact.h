@@ -51,7 +51,7 @@ struct Fact {
   std::optional<double> Number(std::string_view name) const;
   void Set(std::string_view name, std::string_view value);  // an empty value is not stored
 };
-inline constexpr size_t kTextBytes = 240;
+inline constexpr size_t kTextBytes = 400;
 // The attribute with the title that a sign has of its own.
 inline constexpr std::string_view kOwnTitle = "title";
 
