@@ -94,6 +94,7 @@ constexpr InsideKey kInside[] = {
     {"kernel driver in use:", "lspci"},
     {"kernel modules:", "lspci"},
     {"lnkcap:", "lspci"},
+    {"     enabled              ", "rocm-smi"},
     {"physical state:", "ibstat"},
     {"gpu link info", "nvidia-smi -q"},
     {"pcie generation", "nvidia-smi -q"},
