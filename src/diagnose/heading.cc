@@ -53,7 +53,11 @@ std::string HeadingHost(std::string_view line) {
 }
 
 bool IsPrompt(std::string_view line) {
-  if (line.starts_with("$ ") || line.starts_with("# ")) return line[0] == '$';
+  if (line.starts_with("$ ")) return true;
+  // Root's prompt is also how comments begin: only a pipe into a filter tells.
+  if (line.starts_with("# "))
+    return Contains(line, "| grep ") || Contains(line, "| egrep ") || Contains(line, "| tail") ||
+           Contains(line, "| head") || Contains(line, "| less");
   constexpr size_t kLongest = 60;
   const size_t end = std::min(line.find("$ "), line.find("# "));
   if (end == std::string_view::npos || end > kLongest) return false;

@@ -49,7 +49,22 @@ constexpr std::string_view kIbstatDevice[] = {
 constexpr std::string_view kIbstatusPort[] = {
     "default gid:", "base lid:", "sm lid:", "state:", "phys state:", "rate:", "link_layer:"};
 
-void ReadIbstat(const Section& s, FactStore& facts) {
+// As ibstat printed it, where somebody indented what he pasted. Lines stay where they are.
+Section WithoutIndent(Section s) {
+  const size_t indent = s.text.find_first_not_of(" \t");
+  if (indent == 0 || indent == std::string::npos) return s;
+  std::string text;
+  for (const std::string_view line : Lines(s.text)) {
+    const size_t own = std::min(line.find_first_not_of(" \t"), line.size());
+    text += line.substr(std::min(indent, own));
+    text += '\n';
+  }
+  s.text = std::move(text);
+  return s;
+}
+
+void ReadIbstat(const Section& as_pasted, FactStore& facts) {
+  const Section s = WithoutIndent(as_pasted);
   CheckBlocks(s, {"Port ", kIbstatPort}, facts);
   CheckBlocks(s, {"CA '", kIbstatDevice}, facts);
   const auto ibstat = infiniband::ParseIbstat(s.text);
@@ -188,7 +203,7 @@ void ReadRdmaLinks(const Section& s, FactStore& facts) {
 }
 
 constexpr std::array kHca = {
-    SectionKind{"ibstat", "ca '", [](std::string_view l) { return l.starts_with("CA '"); },
+    SectionKind{"ibstat", "ca '", [](std::string_view l) { return Trim(l).starts_with("CA '"); },
                 [](std::string_view l) {
                   return Indented(l) || l.starts_with("CA '") || l.starts_with("ibpanic");
                 },
