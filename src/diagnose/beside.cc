@@ -72,7 +72,8 @@ int Tells(std::string_view text) {
 
 namespace {
 
-// "Timed out task names:", also in a cell of a drawn table; "built for driver 450.51 or later, but".
+// "Timed out task names:", also in a cell of a drawn table; "built for driver 450.51 or later,
+// but".
 constexpr int kNext = 9;
 bool GoesOn(std::string_view text) {
   while (!text.empty() && (text.back() == '|' || text.back() == ' ')) text.remove_suffix(1);

@@ -12,12 +12,12 @@ namespace muster::diagnose {
 namespace {
 
 constexpr Marker kMarkers[] = {
-    {"nvrm:", "kernel log"},
+    {"nvrm:", "kernel log", false},
     {"linux version ", "kernel log"},
     {" kernel: ", "kernel log"},
-    {"mlx5_core ", "kernel log"},
+    {"mlx5_core ", "kernel log", false},
     {"pci 0000:", "kernel log"},
-    {"nvidia-nvswitch", "kernel log"},
+    {"nvidia-nvswitch", "kernel log", false},
     {"systemd[", "kernel log"},
     {"nccl info", "NCCL log"},
     {"nccl warn", "NCCL log"},
