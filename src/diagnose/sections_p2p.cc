@@ -1,5 +1,6 @@
 // p2pBandwidthLatencyTest of the CUDA samples: copies between two GPUs with and without
 // peer-to-peer access. P2P goes the shorter way; where it is slower, something sends it elsewhere.
+#include <algorithm>
 #include <array>
 #include <map>
 #include <vector>
@@ -49,9 +50,8 @@ bool ReadCells(std::string_view line, size_t row, Matrix& matrix) {
 }
 
 bool Square(const Matrix& matrix) {
-  for (const auto& row : matrix.cells)
-    if (row.size() != matrix.cells.size()) return false;
-  return matrix.cells.size() >= 2;
+  return std::all_of(matrix.cells.begin(), matrix.cells.end(),
+                     [&](const auto& row) { return row.size() == matrix.cells.size(); });
 }
 
 void Compare(const Section& s, const std::string& kind, const Matrix& without, const Matrix& with,
@@ -72,31 +72,47 @@ void Compare(const Section& s, const std::string& kind, const Matrix& without, c
     }
 }
 
-void ReadPeerTest(const Section& s, FactStore& facts) {
-  struct Pair {
-    Matrix without, with;
-  };
-  std::map<std::string, Pair> pairs;
+// The matrices of one kind: "P2P=Disabled" and "P2P=Enabled".
+struct Pair {
+  Matrix without, with;
+};
+
+// False where figures stand outside of a matrix, or one is not whole.
+bool ReadPairs(std::string_view text, std::map<std::string, Pair>& pairs) {
   Matrix* open = nullptr;
-  for (const std::string_view line : Lines(s.text)) {
+  Matrix of_cpus;  // stands below the one of GPUs, and is not compared
+  bool whole = true;
+  for (const std::string_view line : Lines(text)) {
     if (IsTitle(line)) {
       Pair& pair = pairs[KindOf(line)];
       open = Contains(line, "P2P=Enabled") ? &pair.with : &pair.without;
-    } else if (open != nullptr && !ReadCells(line, open->cells.size(), *open) &&
-               !Contains(line, "D\\D") && !Contains(line, "GPU")) {
-      open = nullptr;
+      whole = whole && open->cells.empty();
+    } else if (StartsWith(Trim(line), "CPU ")) {
+      whole = whole && Square(of_cpus);
+      of_cpus = {};
+      open = &of_cpus;
+    } else if (open == nullptr || !ReadCells(line, open->cells.size(), *open)) {
+      const auto words = SplitBlank(line);
+      const bool row = words.size() > 2 && ParseDouble(words[0]).ok() && ParseDouble(words[1]).ok();
+      const bool connects = !words.empty() && !Contains(line, ".");  // the matrix of 0 and 1 above
+      whole = whole && (!row || (connects && pairs.empty()));
     }
   }
-  bool compared = false;
-  for (const auto& [kind, pair] : pairs) {
-    if (!Square(pair.with) || !Square(pair.without) ||
-        pair.with.cells.size() != pair.without.cells.size())
-      continue;
-    compared = true;
-    Compare(s, kind, pair.without, pair.with, facts);
-  }
-  if (!compared || s.cut)
-    AddDamage(s, facts, "p2pBandwidthLatencyTest: no two whole matrices to compare");
+  return whole && Square(of_cpus) && std::all_of(pairs.begin(), pairs.end(), [](const auto& pair) {
+           return pair.second.with.cells.size() >= 2 && Square(pair.second.with) &&
+                  Square(pair.second.without) &&
+                  pair.second.with.cells.size() == pair.second.without.cells.size();
+         });
+}
+
+void ReadPeerTest(const Section& s, FactStore& facts) {
+  std::map<std::string, Pair> pairs;
+  if (!ReadPairs(s.text, pairs) || pairs.empty() || s.cut)
+    AddDamage(s, facts, "p2pBandwidthLatencyTest: its matrices are not whole, or not in pairs");
+  for (const auto& [kind, pair] : pairs)
+    if (Square(pair.with) && Square(pair.without) &&
+        pair.with.cells.size() == pair.without.cells.size())
+      Compare(s, kind, pair.without, pair.with, facts);
 }
 
 bool PeerTestLine(std::string_view line) {
