@@ -167,7 +167,7 @@ void Reader::State::OtherLine(std::string_view line) {
   if (line.empty()) {
     previous.clear();
     if (kind != nullptr && section.text.size() < Section::kMostBytes && kind->belongs(line))
-      AddToSection(line);
+      section.Add(line, number);
     else if (kind != nullptr)
       CloseSection(false);
     return;
@@ -195,7 +195,7 @@ void Reader::State::OtherLine(std::string_view line) {
     if (!kind->belongs(line)) {
       CloseSection(false);
     } else if (section.text.size() + line.size() < Section::kMostBytes) {
-      AddToSection(line);
+      section.Add(line, number);
     } else {
       AddDamage(section, evidence.facts, "longer than is read");
       CloseSection(true);
@@ -269,24 +269,18 @@ void Reader::State::CloseParted() {
 
 void Reader::State::OpenSection(const SectionKind& found, std::string_view line) {
   CloseSection(false);
-  if (parted_kind != nullptr && parted_kind->name == found.name && found.resumes) {
+  if (parted_kind != nullptr && parted_kind->GoesOnIn(found)) {
     kind = std::exchange(parted_kind, nullptr);
     section = std::move(parted);
     parted = {};
     for (size_t at = 0, all = Lines(section.text).size(); section.numbers.size() < all; ++at)
       section.numbers.push_back(section.first_line + at);
-    AddToSection(line);
+    section.Add(line, number);
     return;
   }
   if (parted_kind != nullptr && parted_kind->name == found.name) CloseParted();
   kind = &found;
   section = {file, number, std::string(line) + "\n", heading_host, false};
-}
-
-void Reader::State::AddToSection(std::string_view line) {
-  section.text += line;
-  section.text += '\n';
-  if (!section.numbers.empty()) section.numbers.push_back(number);
 }
 
 Evidence Reader::Snapshot() const {

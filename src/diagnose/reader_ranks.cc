@@ -18,12 +18,6 @@ std::string Key(std::string_view label) {
 
 }  // namespace
 
-void Reader::State::Behind::Add(std::string_view line, size_t number) {
-  section.text += line;
-  section.text += '\n';
-  section.numbers.push_back(number);
-}
-
 // True when the line is one more of the output that its label has open.
 bool Reader::State::BelongsBehind(std::string_view line) {
   const RunnerPrefix prefix = ReadRunnerPrefix(line);
@@ -43,7 +37,7 @@ bool Reader::State::BelongsBehind(std::string_view line) {
     CloseBehind(label, true);
     return false;
   }
-  open->second.Add(line, number);
+  whole.Add(line, number);
   behind = open->second.kind;
   last_label = std::move(label);
   return true;
@@ -59,10 +53,9 @@ bool Reader::State::BeginsBehind(const SectionKind& found, std::string_view line
   if (said.empty() || !found.begins(said)) return false;
   std::string label = Key(prefix.label);
   const auto open = ranks.find(label);
-  if (open != ranks.end() && open->second.parted && found.resumes &&
-      open->second.kind->name == found.name) {
+  if (open != ranks.end() && open->second.parted && open->second.kind->GoesOnIn(found)) {
     open->second.parted = false;
-    open->second.Add(said, number);
+    open->second.section.Add(said, number);
     behind = open->second.kind;
     last_label = std::move(label);
     return true;

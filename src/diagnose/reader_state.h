@@ -31,7 +31,6 @@ struct Reader::State {
   Fact Complaint(std::string_view line) const;
   void Hook(Fact& fact, std::string_view line);
   void OpenSection(const SectionKind& found, std::string_view line);
-  void AddToSection(std::string_view line);
   void CloseSection(bool cut);
   void CloseParted();
   // A tool's output behind a job runner's prefix, one per rank or host; see reader_ranks.cc.
@@ -39,7 +38,6 @@ struct Reader::State {
     const SectionKind* kind = nullptr;
     Section section;
     bool parted = false;  // by other lines of the label, before it was whole: it may go on
-    void Add(std::string_view line, size_t number);
   };
   bool BelongsBehind(std::string_view line);
   bool BeginsBehind(const SectionKind& found, std::string_view line);

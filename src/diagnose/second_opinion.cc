@@ -57,10 +57,14 @@ std::string_view LayerOf(const Printers& printers, std::string_view line,
 }
 
 // The first of the complaints that tell the most; none where nothing complains.
-const Fact* MostTelling(const FactStore& facts) {
+const Fact* MostTellingComplaint(const FactStore& facts) {
   const Fact* most = nullptr;
+  int tells = -1;
   for (const Fact* fact : facts.Of(kAnyComplaint))
-    if (most == nullptr || Tells(fact->text) > Tells(most->text)) most = fact;
+    if (const int own = Tells(fact->text); own > tells) {
+      most = fact;
+      tells = own;
+    }
   return most;
 }
 
@@ -78,7 +82,7 @@ void AddSecondOpinion(const Sample& sample, const Printers& printers, bool nothi
   }
   if (texts.empty() && !facts.Has(kAnyComplaint)) return;  // all was understood: nothing to ask
   const std::string layer = BuiltIn().Read(all).layer;
-  if (const Fact* complaint = MostTelling(facts))
+  if (const Fact* complaint = MostTellingComplaint(facts))
     facts.SetAll(kAnyComplaint, "layer",
                  LayerOf(printers, complaint->text, layer.empty() ? kNoLayer : layer));
   facts.SetAll(kAnyComplaint, "says", "a line complains and no rule knows it");

@@ -6,6 +6,12 @@
 
 namespace muster::diagnose {
 
+void Section::Add(std::string_view line, size_t number) {
+  text += line;
+  text += '\n';
+  if (!numbers.empty()) numbers.push_back(number);
+}
+
 Place Section::At(size_t offset) const {
   const size_t end = std::min(offset, text.size());
   const auto below = static_cast<size_t>(

@@ -21,6 +21,8 @@ struct Section {
   std::vector<size_t> numbers = {};  // of its lines, where others stand between them
   static constexpr size_t kMostBytes = 8u << 20;
 
+  // One line more, with its number where lines of others stand between.
+  void Add(std::string_view line, size_t number);
   // The place of the line that holds `offset` of text.
   Place At(size_t offset) const;
   // The place of the first line with `part`; the first line when there is none.
@@ -42,6 +44,8 @@ struct SectionKind {
   // next section of its name that `resumes`. None: a line of others ends it.
   bool (*whole)(std::string_view text) = nullptr;
   bool resumes = false;
+  // May `next` go on with an output of this kind that was parted?
+  bool GoesOnIn(const SectionKind& next) const { return next.resumes && next.name == name; }
 };
 
 std::span<const SectionKind> HcaSections();         // ibstat, ibstatus, ibv_devinfo, rdma link

@@ -75,6 +75,10 @@ void Compare(const Section& s, const std::string& kind, const Matrix& without, c
 // The matrices of one kind: "P2P=Disabled" and "P2P=Enabled".
 struct Pair {
   Matrix without, with;
+  bool Whole() const {
+    return with.cells.size() >= 2 && with.cells.size() == without.cells.size() && Square(with) &&
+           Square(without);
+  }
 };
 
 // False where figures stand outside of a matrix, or one is not whole.
@@ -99,9 +103,7 @@ bool ReadPairs(std::string_view text, std::map<std::string, Pair>& pairs) {
     }
   }
   return whole && Square(of_cpus) && std::all_of(pairs.begin(), pairs.end(), [](const auto& pair) {
-           return pair.second.with.cells.size() >= 2 && Square(pair.second.with) &&
-                  Square(pair.second.without) &&
-                  pair.second.with.cells.size() == pair.second.without.cells.size();
+           return pair.second.Whole();
          });
 }
 
@@ -110,19 +112,16 @@ void ReadPeerTest(const Section& s, FactStore& facts) {
   if (!ReadPairs(s.text, pairs) || pairs.empty() || s.cut)
     AddDamage(s, facts, "p2pBandwidthLatencyTest: its matrices are not whole, or not in pairs");
   for (const auto& [kind, pair] : pairs)
-    if (Square(pair.with) && Square(pair.without) &&
-        pair.with.cells.size() == pair.without.cells.size())
-      Compare(s, kind, pair.without, pair.with, facts);
+    if (pair.Whole()) Compare(s, kind, pair.without, pair.with, facts);
 }
 
 bool PeerTestLine(std::string_view line) {
   static constexpr std::string_view kWords[] = {"Device", "P2P",        "Peer-to-Peer", "D\\D",
                                                 "NOTE",   "So you can", "GPU",          "CPU"};
   if (Trim(line).empty()) return true;
-  for (const std::string_view word : kWords)
-    if (Contains(line, word)) return true;
-  const auto words = SplitBlank(line);
-  return ParseDouble(words.front()).ok();
+  return ParseDouble(SplitBlank(line).front()).ok() ||
+         std::any_of(std::begin(kWords), std::end(kWords),
+                     [&](std::string_view word) { return Contains(line, word); });
 }
 
 constexpr std::array kPeerTest = {
