@@ -66,10 +66,15 @@ void QuotaCore::Set(const Ask& ask) {
   const bool same = !fresh && AsksTheSame(one.ask, ask);
   one.ask = ask;
   if (!same && one.at == At::kSubmitted) Leave(one, false);
-  touched_.insert(ask.meta.uid);
-  if (ask.owner_job.empty()) return;
-  workload_of_[ask.owner_job] = ask.meta.uid;
-  touched_.insert(ask.owner_job);
+  if (!ask.owner_job.empty()) workload_of_[ask.owner_job] = ask.meta.uid;
+  LookAgainAt(ask.meta.uid);
+}
+
+void QuotaCore::LookAgainAt(const std::string& uid) {
+  const auto found = all_.find(uid);
+  if (found == all_.end()) return;
+  touched_.insert(uid);
+  if (!found->second.ask.owner_job.empty()) touched_.insert(found->second.ask.owner_job);
 }
 
 void QuotaCore::Remove(const std::string& uid) {
@@ -91,7 +96,7 @@ void QuotaCore::Done(const std::string& uid, uint64_t version) {
   if (found == all_.end()) return;
   found->second.busy = false;
   found->second.ignore_below = version;
-  touched_.insert(uid);
+  LookAgainAt(uid);
 }
 
 void QuotaCore::Failed(const std::string& uid, int64_t now_ms) {
@@ -202,7 +207,7 @@ void QuotaCore::Decide(int64_t now_ms, TimePoint wall, std::vector<Act>& acts) {
   wall_ = wall;
   for (auto* due : {&again_, &wake_}) {
     for (; !due->empty() && due->begin()->first <= now_; due->erase(due->begin()))
-      touched_.insert(due->begin()->second);
+      LookAgainAt(due->begin()->second);
   }
   constexpr int kMostRounds = 20;
   for (int round = 0; round < kMostRounds; ++round) {

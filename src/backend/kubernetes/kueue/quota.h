@@ -157,6 +157,9 @@ class QuotaCore {
   bool HasRooms(const Queue& cluster_queue) const;
   std::string TopologyTrouble(const Ask& ask, const Queue& cluster_queue) const;
   bool SeatInRooms(const One& one, const Job& job, std::vector<sched::JobAdopt::Seat>& seats) const;
+  // In the next round; and at the Job that a Workload stands for, since what that waits for may be
+  // the Workload's write.
+  void LookAgainAt(const std::string& uid);
   void Look(One& one, std::vector<Act>& acts);
   void LookAtActive(One& one, std::vector<Act>& acts);
   // quota_time.cc: what runs out.

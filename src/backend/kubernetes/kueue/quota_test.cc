@@ -180,8 +180,14 @@ TEST(Quota, AJobThatRunsUnaskedIsHeldFirst) {
   EXPECT_THAT(lines, ElementsAre("hold two", "hold six", "admit two", HasSubstr("say six")));
 }
 
-TEST(Quota, AJobWithAWorkloadRunsWhileThatIsLetIn) {
+class EitherOrder : public ::testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Quota, EitherOrder, ::testing::Bool(), [](const auto& order) {
+  return order.param ? "TheWatchTellsFirst" : "TheAnswerComesFirst";
+});
+
+TEST_P(EitherOrder, AJobWithAWorkloadRunsWhileThatIsLetIn) {
   Site site(OneQueueOf(4));
+  site.watch_is_first = GetParam();
   site.core.Set(JobFor("job", 2, false));
   Ask workload = AskFor("workload", 2);
   workload.owner_job = "job";
@@ -200,6 +206,23 @@ TEST(Quota, AJobWithAWorkloadRunsWhileThatIsLetIn) {
   site.core.Set(over);
   EXPECT_THAT(site.Settle(), ElementsAre("finish workload"));
   EXPECT_EQ(site.core.admitted(), 0u);
+}
+
+TEST(Quota, WhatAJobSaysOfItsWorkloadIsSaidAgainWhenTheWriteFailed) {
+  Site site(OneQueueOf(4));
+  site.core.Set(JobFor("job", 2, false));
+  Ask workload = AskFor("workload", 2);
+  workload.owner_job = "job";
+  site.core.Set(workload);
+  EXPECT_THAT(site.Settle(), ElementsAre("admit workload", "start job"));
+  Ask over = site.Written("job");
+  over.finished = over.succeeded = true;
+  site.core.Set(over);
+  ASSERT_THAT(site.Decide(), SizeIs(1));
+  site.core.Failed("workload", site.now_ms);
+  EXPECT_TRUE(site.Decide().empty());
+  site.now_ms += 1000;
+  EXPECT_THAT(site.Settle(), ElementsAre("finish workload"));
 }
 
 TEST(Quota, AWriteThatFailedIsDecidedAgainASecondLater) {

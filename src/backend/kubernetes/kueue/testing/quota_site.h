@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backend/kubernetes/kueue/quota.h"
@@ -58,10 +59,13 @@ struct Site {
   TimePoint wall{std::chrono::hours(24)};
   uint64_t version = 100;
   std::vector<Act> acts;
+  // The watch tells of a write before the write itself is answered.
+  bool watch_is_first = false;
+  std::vector<Act> between;  // decided between the two
 
   explicit Site(Queues queues) { core.SetQueues(std::move(queues)); }
   std::vector<Act> Decide() {
-    acts.clear();
+    acts = std::exchange(between, {});
     core.Decide(now_ms += 10, wall += std::chrono::milliseconds(10), acts);
     return acts;
   }
@@ -75,6 +79,11 @@ struct Site {
     return ask;
   }
   void Tell(const Ask& ask) {
+    if (watch_is_first) {
+      core.Set(ask);
+      core.Decide(now_ms, wall, between);
+      return core.Done(ask.meta.uid, version);
+    }
     core.Done(ask.meta.uid, version);
     core.Set(ask);
   }
