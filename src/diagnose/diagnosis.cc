@@ -8,6 +8,7 @@
 
 #include "base/strings.h"
 #include "diagnose/healing.h"
+#include "diagnose/message.h"
 #include "diagnose/ranking.h"
 #include "diagnose/second_opinion.h"
 
@@ -47,20 +48,30 @@ struct Title {
 // "{why}" is what the line itself says of it, in the catalogue's words; "{line}", and a "{what}"
 // that was not captured, is the line.
 Title TitleOf(const Knowledge& knowledge, const Cause& cause, const Fact& fact) {
-  constexpr size_t kLine = 120;
   constexpr size_t kOwn = 2;  // a sign's own title says more than two names of the cause's
   const std::string_view own = fact.Get(kOwnTitle);
   const std::string_view pattern = own.empty() ? cause.title : own;
   Fact whole = fact;
-  if (Contains(pattern, "{why}") && fact.Get("why").empty())
-    whole.Set("why", knowledge.ReasonIn(fact));
-  if (Contains(pattern, "{line}")) whole.Set("line", Shorten(fact.text, kLine));
+  const Reason* reason = knowledge.ReasonIn(fact);
+  if (Contains(pattern, "{line}")) whole.Set("line", MessageOf(fact.text));
+  // What the shown line says in these very words is not said twice.
+  if (reason != nullptr && fact.Get("why").empty() &&
+      !Contains(ToLower(whole.Get("line")), reason->says))
+    whole.Set("why", reason->says);
   Title title{Fill(pattern, whole), Known(pattern, whole) + (own.empty() ? 0 : kOwn)};
   if (fact.id == kAnyComplaint) title.known += static_cast<size_t>(Tells(fact.text));
   if (!Contains(pattern, "{what}") || !fact.Get("what").empty() || !Contains(title.text, "?"))
     return title;
-  whole.Set("what", Shorten(fact.text, kLine));
+  whole.Set("what", MessageOf(fact.text));
   return {Fill(pattern, whole), title.known};
+}
+
+// Of what no rule knows, what its reason asks for comes before what its layer asks for.
+std::string NextOf(const Knowledge& knowledge, const Cause& cause, const Fact& fact) {
+  std::string next = Fill(cause.next, fact);
+  if (cause.kind != CauseKind::kQuestion || fact.Get("says").empty()) return next;
+  const Reason* reason = knowledge.ReasonIn(fact);
+  return reason == nullptr || reason->next.empty() ? next : reason->next + "; " + next;
 }
 
 // What is left to complain of; all of it, and `healed`, when everything went away.
@@ -80,7 +91,7 @@ Candidate MakeCandidate(const Knowledge& knowledge, const Cause& cause, const Fa
     Title title = TitleOf(knowledge, cause, *fact);
     if (c.facts.empty() || weight > c.weight || (weight == c.weight && title.known > known)) {
       c.finding.title = std::move(title.text);
-      c.finding.next = Fill(cause.next, *fact);
+      c.finding.next = NextOf(knowledge, cause, *fact);
       known = title.known;
     }
     c.weight = std::max(c.weight, weight);

@@ -97,6 +97,15 @@ const Fact* FactStore::First(std::string_view id) const {
   return it == by_id_.end() || it->second.empty() ? nullptr : &facts_[it->second.front()];
 }
 
+namespace {
+// A name that a structured line quotes inside of its own quotes: \"a\".
+std::string WithoutEscapes(std::string_view value) {
+  std::string out(value);
+  for (size_t at = 0; (at = out.find("\\\"", at)) != std::string::npos; ++at) out.erase(at, 1);
+  return out;
+}
+}  // namespace
+
 std::string Fill(std::string_view pattern, const Fact& fact) {
   // A part in [[ ]] is left out when one of its names has no value.
   std::string out;
@@ -116,8 +125,9 @@ std::string Fill(std::string_view pattern, const Fact& fact) {
     if (pattern[i] == '{') {
       const size_t end = pattern.find('}', i);
       if (end != std::string_view::npos) {
-        const std::string_view value = fact.Get(pattern.substr(i + 1, end - i - 1));
-        out += value.empty() ? std::string("?") : Shorten(value, 96);
+        const std::string_view name = pattern.substr(i + 1, end - i - 1);
+        const std::string value = WithoutEscapes(fact.Get(name));
+        out += value.empty() ? std::string("?") : ShortenMiddle(value, name == "line" ? 200 : 120);
         i = end + 1;
         continue;
       }

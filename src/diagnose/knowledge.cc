@@ -211,12 +211,12 @@ const Cause* Knowledge::Find(std::string_view id) const {
   return nullptr;
 }
 
-std::string_view Knowledge::ReasonIn(const Fact& fact) const {
+const Reason* Knowledge::ReasonIn(const Fact& fact) const {
   const std::string said = ToLower(fact.text) + "\n" + ToLower(fact.Get("what"));
   for (const Reason& reason : reasons)
     for (const std::string& word : reason.words)
-      if (Contains(said, word)) return reason.says;
-  return "";
+      if (Contains(said, word)) return &reason;
+  return nullptr;
 }
 
 namespace {
@@ -247,7 +247,8 @@ Result<Knowledge> KnowledgeOf(std::span<const EmbeddedFile> files, ReadRoot read
     }
     for (const YamlNode& item : reader.Items("reasons")) {
       YamlReader reason(item, file.name, findings);
-      knowledge.reasons.push_back({reason.Text("says"), reason.TextsOr("words")});
+      knowledge.reasons.push_back(
+          {reason.Text("says"), reason.TextOr("next", ""), reason.TextsOr("words")});
       (void)reason.Text("source");
       reason.Done();
     }

@@ -82,9 +82,10 @@ struct Cause {
   std::vector<std::string> yes, no;  // texts whose first cause it is, and that never name it
 };
 
-// Why something was refused or failed, as the line itself says it: "{why}" in a title.
+// Why something was refused or failed, as the line itself says it: "{why}" in a title. `next` is
+// what to look at for that reason, whatever the line speaks of; often empty.
 struct Reason {
-  std::string says;
+  std::string says, next;
   std::vector<std::string> words;  // lower case
 };
 
@@ -100,8 +101,9 @@ struct Knowledge {
   Printers printers;
   std::shared_ptr<const ReaderPlan> plan;
   const Cause* Find(std::string_view id) const;
-  // The first reason with a word in the fact's line or in what was captured of it; "" without one.
-  std::string_view ReasonIn(const Fact& fact) const;
+  // The first reason with a word in the fact's line or in what was captured of it; null without
+  // one.
+  const Reason* ReasonIn(const Fact& fact) const;
 };
 
 // From the embedded catalogue files (those under "diagnose/"). kInvalid names file, line, column.

@@ -85,7 +85,7 @@ void AddSecondOpinion(const Sample& sample, const Printers& printers, bool nothi
   if (const Fact* complaint = MostTellingComplaint(facts))
     facts.SetAll(kAnyComplaint, "layer",
                  LayerOf(printers, complaint->text, layer.empty() ? kNoLayer : layer));
-  facts.SetAll(kAnyComplaint, "says", "a line complains and no rule knows it");
+  facts.SetAll(kAnyComplaint, "says", "no rule knows this complaint");
   if (texts.empty() || layer.empty()) return;
   const size_t telling = BuiltIn().Read(texts).failure >= kFailure
                              ? BuiltIn().MostTelling(texts, layer)
@@ -96,8 +96,7 @@ void AddSecondOpinion(const Sample& sample, const Printers& printers, bool nothi
   const std::string text = Shorten(Printable(Trim(shown.text)), kTextBytes);
   Fact fact{std::string(fails ? kReadsLikeFailure : kSpeaksOf), {}, shown.at, text, {}, 0, 1};
   fact.Set("layer", LayerOf(printers, shown.text, layer));
-  fact.Set("says",
-           fails ? "no rule knows this, and it reads like a failure" : "nothing here is known");
+  fact.Set("says", fails ? "no rule knows this; it reads like a failure" : "nothing here is known");
   facts.Add(std::move(fact));
 }
 

@@ -63,7 +63,22 @@ TEST(SecondOpinion, OfATextOfWhichNothingIsKnownOnlyTheLayerIsSaid) {
   const Diagnosis d = DiagnoseText("Volume group of the shelf   1T 1G 1T   mounted there\n");
   EXPECT_EQ(d.outcome, Outcome::kNotEnough);
   ASSERT_FALSE(d.findings.empty());
-  EXPECT_TRUE(d.findings[0].title.starts_with("nothing here is known")) << d.findings[0].title;
+  EXPECT_TRUE(d.findings[0].title.ends_with("(nothing here is known)")) << d.findings[0].title;
+}
+
+TEST(SecondOpinion, AnUnknownComplaintIsToldWithTheReasonThatItsLineGivesAndAsksForThatFirst) {
+  const Diagnosis d = DiagnoseText(
+      "time=\"2026-11-20T10:00:01Z\" level=error msg=\"failed to sync shelf ml/books: failed to "
+      "get the "
+      "board: boards \\\"oak-7\\\" not found\"\n");
+  EXPECT_EQ(d.outcome, Outcome::kNotEnough) << "it stays a question";
+  ASSERT_FALSE(d.findings.empty());
+  EXPECT_EQ(
+      d.findings[0].title,
+      "failed to sync shelf ml/books: failed to get the board: boards \"oak-7\" not found - it "
+      "is not there (no rule knows this complaint)");
+  EXPECT_TRUE(d.findings[0].next.starts_with("ls -l of the path, or kubectl get of the object"))
+      << d.findings[0].next;
 }
 
 // The cases that are held back teach the model nothing; one that guesses would name one in

@@ -1,0 +1,114 @@
+#include "diagnose/message.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/strings.h"
+
+namespace muster::diagnose {
+
+namespace {
+
+bool Digit(char c) { return c >= '0' && c <= '9'; }
+
+// What stands between quotation marks from `at` on, with its escapes undone; cut lines have no end.
+std::string Quoted(std::string_view line, size_t at) {
+  std::string out;
+  for (; at < line.size() && line[at] != '"'; ++at) {
+    if (line[at] == '\\' && at + 1 < line.size()) ++at;
+    out += line[at] == '\n' ? ' ' : line[at];
+  }
+  return out;
+}
+
+// The first of `keys` (with their opening mark) that stands in the line, and its value.
+template <size_t N>
+std::string ValueOf(std::string_view line, const std::string_view (&keys)[N]) {
+  for (const std::string_view key : keys)
+    if (const size_t at = line.find(key); at != std::string_view::npos)
+      return Quoted(line, at + key.size());
+  return "";
+}
+
+// "10:00:01.123", "2026-11-20T10:00:01Z", "[", "123.456]", "Nov": parts of a time.
+bool IsTime(std::string_view word) {
+  static constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
+  if (word.size() == 3) {
+    const size_t month = kMonths.find(word);
+    if (month != std::string_view::npos && month % 3 == 0) return true;
+  }
+  const auto part = [](char c) {
+    return Digit(c) || std::string_view(":.,-+/TZ[]()").find(c) != std::string_view::npos;
+  };
+  if (!std::all_of(word.begin(), word.end(), part)) return false;
+  return word == "[" || std::count_if(word.begin(), word.end(), Digit) >= 1;
+}
+
+bool IsLevel(std::string_view word) {
+  while (!word.empty() &&
+         std::string_view("[](){}<>:|-").find(word.front()) != std::string_view::npos)
+    word.remove_prefix(1);
+  while (!word.empty() &&
+         std::string_view("[](){}<>:|-,").find(word.back()) != std::string_view::npos)
+    word.remove_suffix(1);
+  static constexpr std::string_view kLevels[] = {"error", "err",   "fatal", "warning", "warn",
+                                                 "info",  "debug", "panic", "trace",   "critical",
+                                                 "erro",  "e",     "w",     "severe"};
+  return word.empty() ||
+         std::any_of(std::begin(kLevels), std::end(kLevels),
+                     [&](std::string_view level) { return EqualsIgnoreCase(level, word); });
+}
+
+// "E1120 10:00:00.123456    4242 controller.go:123] ": what follows.
+std::string_view BehindKlogHead(std::string_view line) {
+  if (line.size() < 30 || std::string_view("EWIF").find(line[0]) == std::string_view::npos ||
+      !std::all_of(line.begin() + 1, line.begin() + 5, Digit) || line[5] != ' ')
+    return line;
+  const size_t end = line.find("] ");
+  return end == std::string_view::npos || end > 120 ? line : line.substr(end + 2);
+}
+
+std::string_view BehindTimeAndLevel(std::string_view line) {
+  const std::string_view whole = line;
+  constexpr int kMostWords = 8;
+  for (int i = 0; i < kMostWords; ++i) {
+    line = Trim(line);
+    const size_t end = line.find_first_of(" \t");
+    if (end == std::string_view::npos) return whole;
+    const std::string_view word = line.substr(0, end);
+    if (!IsTime(word) && !IsLevel(word)) return line;
+    line.remove_prefix(end);
+  }
+  return whole;
+}
+
+}  // namespace
+
+std::string MessageOf(std::string_view line) {
+  line = Trim(line);
+  static constexpr std::string_view kMessages[] = {"msg=\"", "message=\"", "\"msg\":\"",
+                                                   "\"msg\": \""};
+  static constexpr std::string_view kErrors[] = {" err=\"", " error=\"", "\"error\": \"",
+                                                 "\"error\":\"", "\"err\": \""};
+  std::string message = ValueOf(line, kMessages);
+  if (message.empty()) {
+    std::string_view rest = BehindTimeAndLevel(BehindKlogHead(line));
+    // klog's structured lines: "Sync failed" err="no such pod" key="a/b"
+    if (rest.starts_with('"') && Contains(rest, "=")) {
+      message = Quoted(rest, 1);
+    } else {
+      // zap's: the message, then {"controller": "a", "error": "b"}
+      if (const size_t fields = rest.find("{\""); fields != std::string_view::npos && fields > 0)
+        rest = Trim(rest.substr(0, fields));
+      else if (const size_t pairs = rest.find(" err=\""); pairs != std::string_view::npos)
+        rest = rest.substr(0, pairs);
+      message = std::string(rest);
+    }
+  }
+  if (const std::string error = ValueOf(line, kErrors); !error.empty() && !Contains(message, error))
+    message += (message.empty() ? "" : ": ") + error;
+  std::replace(message.begin(), message.end(), '\t', ' ');
+  return message.empty() ? std::string(line) : message;
+}
+
+}  // namespace muster::diagnose

@@ -1,0 +1,44 @@
+#include "diagnose/message.h"
+
+#include <gtest/gtest.h>
+
+namespace muster::diagnose {
+namespace {
+
+TEST(Message, StructuredLinesSayTheirMessageAndTheirError) {
+  EXPECT_EQ(
+      MessageOf(R"(time="2026-11-20T10:00:01Z" level=error msg="sync: secrets \"a\" not found")"),
+      R"(sync: secrets "a" not found)");
+  EXPECT_EQ(
+      MessageOf(
+          R"(ts=2026-11-20T10:00:01Z level=error msg="scrape failed" err="dial tcp: refused" n=2)"),
+      "scrape failed: dial tcp: refused");
+  EXPECT_EQ(MessageOf("2026-11-20T10:00:01Z\tERROR\tReconciler error\t"
+                      R"({"controller": "job", "error": "no matches for kind \"Job\""})"),
+            R"(Reconciler error: no matches for kind "Job")");
+  EXPECT_EQ(
+      MessageOf(
+          R"(E1120 10:00:00.123456    4242 sync.go:88] "Sync failed" err="no such pod" key="a/b")"),
+      "Sync failed: no such pod");
+}
+
+TEST(Message, TimeAndLevelAreTheFrameOfALine) {
+  EXPECT_EQ(MessageOf("2026-11-20 10:00:01,123 [ERROR] cannot read a"), "cannot read a");
+  EXPECT_EQ(MessageOf("[Fri Nov 20 10:00:01 2026] cannot read a"),
+            "[Fri Nov 20 10:00:01 2026] cannot read a");
+  EXPECT_EQ(MessageOf("[  123.456] mlx5_core: cannot read a"), "mlx5_core: cannot read a");
+  EXPECT_EQ(MessageOf("Nov 20 10:00:01 gpu07 slurmd[7]: error: a is lost"),
+            "gpu07 slurmd[7]: error: a is lost");
+  EXPECT_EQ(MessageOf("E1120 10:00:00.123456    4242 sync.go:88] a is lost"), "a is lost");
+}
+
+TEST(Message, ALineWithoutWordsStaysAsItIs) {
+  EXPECT_EQ(MessageOf(""), "");
+  EXPECT_EQ(MessageOf("2026-11-20"), "2026-11-20");
+  EXPECT_EQ(MessageOf("10:00:01 ERROR"), "10:00:01 ERROR");
+  EXPECT_EQ(MessageOf(R"(msg="")"), R"(msg="")");
+  EXPECT_EQ(MessageOf(R"(level=error msg="cut off here)"), "cut off here");
+}
+
+}  // namespace
+}  // namespace muster::diagnose
