@@ -42,9 +42,6 @@ std::string Printable(std::string_view text);
 std::string EscapeXml(std::string_view text);
 // At most `limit` bytes, cut on a UTF-8 boundary, with "..." when something was cut.
 std::string Shorten(std::string_view text, size_t limit);
-// At most `limit` bytes (12 or more) with " ... " for what was cut out of the middle: an error that
-// wraps others names the deed first and the reason last.
-std::string ShortenMiddle(std::string_view text, size_t limit);
 // The word of `known` nearest to `word` (edit distance at most 3), for "did you mean".
 std::optional<std::string> Nearest(std::string_view word, const std::vector<std::string>& known);
 

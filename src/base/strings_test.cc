@@ -106,19 +106,6 @@ TEST(StringsTest, ShortenCutsBetweenCharactersAndSaysSo) {
   EXPECT_EQ(Shorten("\xc3\xa4\xc3\xa4\xc3\xa4", 5), "\xc3\xa4...");
 }
 
-TEST(StringsTest, ShortenMiddleKeepsTheBeginningAndTheEnd) {
-  EXPECT_EQ(ShortenMiddle("short", 12), "short");
-  EXPECT_EQ(ShortenMiddle("failed to get a: failed to read b: c is not there", 40),
-            "failed to get a: ... b: c is not there");
-  std::string umlauts;
-  for (int i = 0; i < 40; ++i) umlauts += "\xc3\xa4";
-  for (size_t limit = 12; limit < 80; ++limit) {
-    const std::string cut = ShortenMiddle(umlauts, limit);
-    EXPECT_LE(cut.size(), limit);
-    EXPECT_EQ(Printable(cut), cut) << limit;
-  }
-}
-
 TEST(StringsTest, NearestGuessesATypoAndNotAnotherWord) {
   const std::vector<std::string> known = {"nodes", "gpus", "rails", "leaves", "spines"};
   EXPECT_EQ(Nearest("nodez", known), "nodes");

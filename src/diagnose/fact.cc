@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
+#include "diagnose/message.h"
 
 namespace muster::diagnose {
 

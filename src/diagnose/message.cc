@@ -111,4 +111,24 @@ std::string MessageOf(std::string_view line) {
   return message.empty() ? std::string(line) : message;
 }
 
+std::string ShortenMiddle(std::string_view text, size_t limit) {
+  constexpr std::string_view kCut = " ... ";
+  if (text.size() <= limit) return std::string(text);
+  size_t head = (limit - kCut.size()) / 2, tail = text.size() - (limit - kCut.size() - head);
+  // Whole words, where one ends not far away; never inside of a character.
+  constexpr size_t kFar = 16;
+  if (const size_t blank = text.rfind(' ', head);
+      blank != std::string_view::npos && head - blank < kFar)
+    head = blank;
+  if (const size_t blank = text.find(' ', tail);
+      blank != std::string_view::npos && blank - tail < kFar)
+    tail = blank + 1;
+  const auto inside = [&](size_t at) {
+    return (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;
+  };
+  while (head > 0 && inside(head)) --head;
+  while (tail < text.size() && inside(tail)) ++tail;
+  return std::string(text.substr(0, head)).append(kCut).append(text.substr(tail));
+}
+
 }  // namespace muster::diagnose

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/strings.h"
+
 namespace muster::diagnose {
 namespace {
 
@@ -38,6 +40,19 @@ TEST(Message, ALineWithoutWordsStaysAsItIs) {
   EXPECT_EQ(MessageOf("10:00:01 ERROR"), "10:00:01 ERROR");
   EXPECT_EQ(MessageOf(R"(msg="")"), R"(msg="")");
   EXPECT_EQ(MessageOf(R"(level=error msg="cut off here)"), "cut off here");
+}
+
+TEST(Message, ShortenedInTheMiddleKeepsTheBeginningAndTheEnd) {
+  EXPECT_EQ(ShortenMiddle("short", 12), "short");
+  EXPECT_EQ(ShortenMiddle("failed to get a: failed to read b: c is not there", 40),
+            "failed to get a: ... b: c is not there");
+  std::string umlauts;
+  for (int i = 0; i < 40; ++i) umlauts += "\xc3\xa4";
+  for (size_t limit = 12; limit < 80; ++limit) {
+    const std::string cut = ShortenMiddle(umlauts, limit);
+    EXPECT_LE(cut.size(), limit);
+    EXPECT_EQ(Printable(cut), cut) << limit;
+  }
 }
 
 }  // namespace
