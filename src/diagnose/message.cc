@@ -85,6 +85,7 @@ std::string_view BehindTimeAndLevel(std::string_view line) {
 }  // namespace
 
 std::string MessageOf(std::string_view line) {
+  constexpr size_t kFewestWords = 8;  // bytes: less before the fields is no message
   line = Trim(line);
   static constexpr std::string_view kMessages[] = {"msg=\"", "message=\"", "\"msg\":\"",
                                                    "\"msg\": \""};
@@ -98,7 +99,8 @@ std::string MessageOf(std::string_view line) {
       message = Quoted(rest, 1);
     } else {
       // zap's: the message, then {"controller": "a", "error": "b"}
-      if (const size_t fields = rest.find("{\""); fields != std::string_view::npos && fields > 0)
+      if (const size_t fields = rest.find("{\"");
+          fields != std::string_view::npos && fields >= kFewestWords)
         rest = Trim(rest.substr(0, fields));
       else if (const size_t pairs = rest.find(" err=\""); pairs != std::string_view::npos)
         rest = rest.substr(0, pairs);
