@@ -52,12 +52,13 @@ Title TitleOf(const Knowledge& knowledge, const Cause& cause, const Fact& fact) 
   const std::string_view own = fact.Get(kOwnTitle);
   const std::string_view pattern = own.empty() ? cause.title : own;
   Fact whole = fact;
-  const Reason* reason = knowledge.ReasonIn(fact);
   if (Contains(pattern, "{line}")) whole.Set("line", MessageOf(fact.text));
-  // What the shown line says in these very words is not said twice.
-  if (reason != nullptr && fact.Get("why").empty() &&
-      !Contains(ToLower(whole.Get("line")), reason->says))
-    whole.Set("why", reason->says);
+  if (Contains(pattern, "{why}") && fact.Get("why").empty()) {
+    // What the shown line says in these very words is not said twice.
+    const Reason* reason = knowledge.ReasonIn(fact);
+    if (reason != nullptr && !Contains(ToLower(whole.Get("line")), reason->says))
+      whole.Set("why", reason->says);
+  }
   Title title{Fill(pattern, whole), Known(pattern, whole) + (own.empty() ? 0 : kOwn)};
   if (fact.id == kAnyComplaint) title.known += static_cast<size_t>(Tells(fact.text));
   if (!Contains(pattern, "{what}") || !fact.Get("what").empty() || !Contains(title.text, "?"))

@@ -15,8 +15,12 @@ bool Digit(char c) { return c >= '0' && c <= '9'; }
 std::string Quoted(std::string_view line, size_t at) {
   std::string out;
   for (; at < line.size() && line[at] != '"'; ++at) {
-    if (line[at] == '\\' && at + 1 < line.size()) ++at;
-    out += line[at] == '\n' ? ' ' : line[at];
+    if (line[at] != '\\' || at + 1 == line.size()) {
+      out += line[at];
+      continue;
+    }
+    const char escaped = line[++at];
+    out += escaped == 'n' || escaped == 't' || escaped == 'r' ? ' ' : escaped;
   }
   return out;
 }
@@ -30,18 +34,38 @@ std::string ValueOf(std::string_view line, const std::string_view (&keys)[N]) {
   return "";
 }
 
-// "10:00:01.123", "2026-11-20T10:00:01Z", "[", "123.456]", "Nov": parts of a time.
-bool IsTime(std::string_view word) {
-  static constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
-  if (word.size() == 3) {
-    const size_t month = kMonths.find(word);
-    if (month != std::string_view::npos && month % 3 == 0) return true;
+// "10:00:01" somewhere in the word; no PCI address "0000:41:00.0".
+bool HasClock(std::string_view word) {
+  constexpr std::string_view kClockShape = "dd:dd:dd";
+  for (size_t i = 0; i + kClockShape.size() <= word.size(); ++i) {
+    if (i > 0 && (Digit(word[i - 1]) || word[i - 1] == ':')) continue;
+    size_t k = 0;
+    while (k < kClockShape.size() &&
+           (kClockShape[k] == 'd' ? Digit(word[i + k]) : word[i + k] == ':'))
+      ++k;
+    if (k == kClockShape.size()) return true;
   }
+  return false;
+}
+
+bool IsMonth(std::string_view word) {
+  static constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
+  const size_t month = word.size() == 3 ? kMonths.find(word) : std::string_view::npos;
+  return month != std::string_view::npos && month % 3 == 0;
+}
+
+// "10:00:01.123", "2026-11-20T10:00:01Z", "2026/11/20", "[", "123.456]", "Nov" and the "20" behind
+// it: parts of a time. A number alone is none, nor is an address.
+bool IsTime(std::string_view word, std::string_view before) {
+  if (word == "[" || IsMonth(word)) return true;
   const auto part = [](char c) {
     return Digit(c) || std::string_view(":.,-+/TZ[]()").find(c) != std::string_view::npos;
   };
   if (!std::all_of(word.begin(), word.end(), part)) return false;
-  return word == "[" || std::count_if(word.begin(), word.end(), Digit) >= 1;
+  const auto count = [&](char c) { return std::count(word.begin(), word.end(), c); };
+  if (std::all_of(word.begin(), word.end(), Digit)) return IsMonth(before);
+  const bool date = count('-') == 2 || count('/') == 2;
+  return HasClock(word) || (date && Digit(word[0])) || (count('.') == 1 && word.back() == ']');
 }
 
 bool IsLevel(std::string_view word) {
@@ -70,13 +94,15 @@ std::string_view BehindKlogHead(std::string_view line) {
 
 std::string_view BehindTimeAndLevel(std::string_view line) {
   const std::string_view whole = line;
+  std::string_view before;
   constexpr int kMostWords = 8;
   for (int i = 0; i < kMostWords; ++i) {
     line = Trim(line);
     const size_t end = line.find_first_of(" \t");
     if (end == std::string_view::npos) return whole;
     const std::string_view word = line.substr(0, end);
-    if (!IsTime(word) && !IsLevel(word)) return line;
+    if (!IsTime(word, before) && !IsLevel(word)) return line;
+    before = word;
     line.remove_prefix(end);
   }
   return whole;

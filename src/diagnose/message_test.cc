@@ -34,6 +34,17 @@ TEST(Message, TimeAndLevelAreTheFrameOfALine) {
   EXPECT_EQ(MessageOf("E1120 10:00:00.123456    4242 sync.go:88] a is lost"), "a is lost");
 }
 
+TEST(Message, NumbersAndAddressesAreNoTimes) {
+  for (const char* line : {"3 of 5 GPUs are lost", "0000:41:00.0 link is down",
+                           "10.0.0.2:8080 refused us", "1.5 GB are missing", "[0] cannot read a"})
+    EXPECT_EQ(MessageOf(line), line);
+  EXPECT_EQ(MessageOf("2026/11/20 10:00:01 3 of 5 GPUs are lost"), "3 of 5 GPUs are lost");
+}
+
+TEST(Message, WhatIsEscapedInsideOfAValueIsReadable) {
+  EXPECT_EQ(MessageOf("level=error msg=\"a\\nb \\\"c\\\" d\""), "a b \"c\" d");
+}
+
 TEST(Message, ALineWithoutWordsStaysAsItIs) {
   EXPECT_EQ(MessageOf(""), "");
   EXPECT_EQ(MessageOf("2026-11-20"), "2026-11-20");
