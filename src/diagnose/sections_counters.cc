@@ -21,11 +21,13 @@ bool QueryErrorsRow(std::string_view line) {
   return Trim(line).starts_with("GUID 0x") && Contains(line, " port ") && Contains(line, " == ");
 }
 
+// Port kNoPort: an interface as a whole.
+constexpr int kNoPort = -1;
 void AddSample(const Section& s, FactStore& facts, const std::string& device, int port,
                std::string_view name, int64_t value, int64_t most, std::string_view line) {
   facts.Add(s.Make("counter.sample",
                    {{"device", device},
-                    {"port", std::to_string(port)},
+                    {"port", port == kNoPort ? "" : std::to_string(port)},
                     {"name", std::string(name)},
                     {"value", std::to_string(value)},
                     {"max", std::to_string(most)},
@@ -110,7 +112,8 @@ void ReadEthtool(const Section& s, FactStore& facts) {
     if (!value.ok() || name.empty()) continue;
     bool kept = false;
     for (const std::string_view part : kKept) kept = kept || Contains(name, part);
-    if (kept) AddSample(s, facts, s.host.empty() ? "interface" : s.host, 0, name, *value, 0, line);
+    if (kept)
+      AddSample(s, facts, s.host.empty() ? "an interface" : s.host, kNoPort, name, *value, 0, line);
   }
 }
 
