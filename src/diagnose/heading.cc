@@ -4,14 +4,11 @@
 #include <cctype>
 
 #include "base/strings.h"
+#include "diagnose/speaker.h"
 
 namespace muster::diagnose {
 
 namespace {
-
-bool HostChar(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '.' || c == '_';
-}
 
 // "H100", "HBM3", "SXM5", "v1.30": products and versions have letters and digits too.
 bool NamesNoHost(std::string_view word) {
@@ -36,7 +33,7 @@ std::string HeadingHost(std::string_view line) {
                                         line.find_first_of("#$") != std::string_view::npos) {
     const std::string_view rest = line.substr(at + 1);
     const std::string_view host = rest.substr(0, rest.find_first_of(":~ [](#$/"));
-    const bool name = std::all_of(host.begin(), host.end(), HostChar);
+    const bool name = std::all_of(host.begin(), host.end(), IsNameChar);
     return host == "localhost" || !name ? "" : std::string(host);
   }
   if (line.size() > 80 || line.size() < 4) return "";
@@ -49,7 +46,7 @@ std::string HeadingHost(std::string_view line) {
     if (++words > 3 || NamesNoHost(word)) return "";  // a title, not a name
     const bool digit =
         std::any_of(word.begin(), word.end(), [](char d) { return d >= '0' && d <= '9'; });
-    const bool name = std::all_of(word.begin(), word.end(), HostChar);
+    const bool name = std::all_of(word.begin(), word.end(), IsNameChar);
     if (digit && name && std::isalpha(static_cast<unsigned char>(word[0]))) found = word;
   }
   return found;

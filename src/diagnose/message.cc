@@ -1,9 +1,9 @@
 #include "diagnose/message.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include "base/strings.h"
+#include "diagnose/speaker.h"
 
 namespace muster::diagnose {
 
@@ -32,26 +32,6 @@ std::string ValueOf(std::string_view line, const std::string_view (&keys)[N]) {
     if (const size_t at = line.find(key); at != std::string_view::npos)
       return Quoted(line, at + key.size());
   return "";
-}
-
-// "10:00:01" somewhere in the word; no PCI address "0000:41:00.0".
-bool HasClock(std::string_view word) {
-  constexpr std::string_view kClockShape = "dd:dd:dd";
-  for (size_t i = 0; i + kClockShape.size() <= word.size(); ++i) {
-    if (i > 0 && (Digit(word[i - 1]) || word[i - 1] == ':')) continue;
-    size_t k = 0;
-    while (k < kClockShape.size() &&
-           (kClockShape[k] == 'd' ? Digit(word[i + k]) : word[i + k] == ':'))
-      ++k;
-    if (k == kClockShape.size()) return true;
-  }
-  return false;
-}
-
-bool IsMonth(std::string_view word) {
-  static constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
-  const size_t month = word.size() == 3 ? kMonths.find(word) : std::string_view::npos;
-  return month != std::string_view::npos && month % 3 == 0;
 }
 
 // "10:00:01.123", "2026-11-20T10:00:01Z", "2026/11/20", "[", "123.456]", "Nov" and the "20" behind

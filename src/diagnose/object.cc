@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "base/strings.h"
+#include "diagnose/speaker.h"
 
 namespace muster::diagnose {
 
@@ -14,14 +15,10 @@ constexpr std::string_view kPod = "pod", kNode = "node", kServer = "server",
                            kBatchJob = "batch job", kWorkload = "workload",
                            kNeighbour = "neighbour", kPort = "port", kDisk = "disk";
 
-bool NameChar(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '.' || c == '_';
-}
-
 // "ml/train-0" from `at` on.
 std::string_view NameAt(std::string_view line, size_t at) {
   size_t end = at;
-  while (end < line.size() && (NameChar(line[end]) || line[end] == '/')) ++end;
+  while (end < line.size() && (IsNameChar(line[end]) || line[end] == '/')) ++end;
   while (end > at && (line[end - 1] == '.' || line[end - 1] == '/')) --end;
   return line.substr(at, end - at);
 }

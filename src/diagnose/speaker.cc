@@ -11,9 +11,6 @@ namespace muster::diagnose {
 namespace {
 
 bool Digit(char c) { return c >= '0' && c <= '9'; }
-bool NameChar(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '.' || c == '_';
-}
 
 // `count` digits at `at`, as a number; -1 otherwise.
 int Digits(std::string_view s, size_t at, size_t count) {
@@ -110,7 +107,7 @@ std::string NcclHost(std::string_view line) {
 
 bool LooksLikeHost(std::string_view word) {
   return word.size() >= 2 && word.size() <= 253 &&
-         std::all_of(word.begin(), word.end(), NameChar) &&
+         std::all_of(word.begin(), word.end(), IsNameChar) &&
          std::any_of(word.begin(), word.end(),
                      [](char c) { return std::isalpha(static_cast<unsigned char>(c)); });
 }
@@ -164,6 +161,18 @@ std::string RunnerHost(std::string_view line) {
 
 }  // namespace
 
+bool IsNameChar(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '.' || c == '_';
+}
+
+bool IsMonth(std::string_view word) { return word.size() == 3 && MonthOf(word, 0) > 0; }
+
+bool HasClock(std::string_view word) {
+  for (size_t i = 0; i + 8 <= word.size(); ++i)
+    if ((i == 0 || (!Digit(word[i - 1]) && word[i - 1] != ':')) && Clock(word, i)) return true;
+  return false;
+}
+
 std::optional<TimePoint> FindTime(std::string_view line) {
   const std::string_view s = line.substr(0, 160);
   for (size_t i = 0; i + 8 <= s.size(); ++i) {
@@ -209,7 +218,7 @@ RunnerPrefix ReadRunnerPrefix(std::string_view line) {
   size_t i = 0;
   while (i < line.size() && i < 5 && line[i] == ' ') ++i;
   const size_t begin = i;
-  while (i < line.size() && i < 64 && NameChar(line[i])) ++i;
+  while (i < line.size() && i < 64 && IsNameChar(line[i])) ++i;
   if (i == begin || i >= line.size() || line[i] != ':') return {};
   const std::string_view word = line.substr(begin, i - begin);
   const size_t length = i + 1 < line.size() && line[i + 1] == ' ' ? i + 2 : i + 1;

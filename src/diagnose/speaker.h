@@ -33,4 +33,11 @@ RunnerPrefix ReadRunnerPrefix(std::string_view line);
 // "Nov 20 23:50:46", "1120 23:50:46.055" (glog), "11/20/2026 23:50:46", "Fri Nov 20 23:50:46 2026".
 std::optional<TimePoint> FindTime(std::string_view line);
 
+// Of a host's, a pod's or a device's name.
+bool IsNameChar(char c);
+// "Nov".
+bool IsMonth(std::string_view word);
+// "10:00:01" somewhere in the word, also within "2026-11-20T10:00:01Z"; no PCI address.
+bool HasClock(std::string_view word);
+
 }  // namespace muster::diagnose

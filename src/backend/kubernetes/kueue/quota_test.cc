@@ -180,6 +180,14 @@ TEST(Quota, AJobThatRunsUnaskedIsHeldFirst) {
   EXPECT_THAT(lines, ElementsAre("hold two", "hold six", "admit two", HasSubstr("say six")));
 }
 
+// A Job of two pods that waits, and the Workload that stands for it.
+void SetJobAndItsWorkload(Site& site) {
+  site.core.Set(JobFor("job", 2, false));
+  Ask workload = AskFor("workload", 2);
+  workload.owner_job = "job";
+  site.core.Set(workload);
+}
+
 class EitherOrder : public ::testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(Quota, EitherOrder, ::testing::Bool(), [](const auto& order) {
   return order.param ? "TheWatchTellsFirst" : "TheAnswerComesFirst";
@@ -188,10 +196,7 @@ INSTANTIATE_TEST_SUITE_P(Quota, EitherOrder, ::testing::Bool(), [](const auto& o
 TEST_P(EitherOrder, AJobWithAWorkloadRunsWhileThatIsLetIn) {
   Site site(OneQueueOf(4));
   site.watch_is_first = GetParam();
-  site.core.Set(JobFor("job", 2, false));
-  Ask workload = AskFor("workload", 2);
-  workload.owner_job = "job";
-  site.core.Set(workload);
+  SetJobAndItsWorkload(site);
   EXPECT_THAT(site.Settle(), ElementsAre("admit workload", "start job"));
   Ask off = site.Written("workload");
   off.active = false;
@@ -210,10 +215,7 @@ TEST_P(EitherOrder, AJobWithAWorkloadRunsWhileThatIsLetIn) {
 
 TEST(Quota, WhatAJobSaysOfItsWorkloadIsSaidAgainWhenTheWriteFailed) {
   Site site(OneQueueOf(4));
-  site.core.Set(JobFor("job", 2, false));
-  Ask workload = AskFor("workload", 2);
-  workload.owner_job = "job";
-  site.core.Set(workload);
+  SetJobAndItsWorkload(site);
   EXPECT_THAT(site.Settle(), ElementsAre("admit workload", "start job"));
   Ask over = site.Written("job");
   over.finished = over.succeeded = true;
