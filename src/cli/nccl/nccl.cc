@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/diagnose/diagnose.h"
+#include "app/words.h"
 #include "base/strings.h"
 #include "cli/diagnose/view.h"
 #include "cli/output.h"
@@ -72,8 +73,8 @@ Document MapView(const Context& context, const DiagnoseResult& result) {
   doc.kind = "NcclJob";
   Json json = {{"lines", job.lines()}};
   json["communicators"] = Json::array();
-  std::string text =
-      fmt::format("{} lines of NCCL from {} hosts\n", job.lines(), job.hosts().size());
+  std::string text = fmt::format("{} of NCCL from {}\n", Counted(job.lines(), "line"),
+                                 Counted(job.hosts().size(), "host"));
   std::vector<const diagnose::Communicator*> comms;
   for (const auto& [id, comm] : job.communicators()) comms.push_back(&comm);
   std::stable_sort(comms.begin(), comms.end(),
