@@ -20,6 +20,24 @@ std::string FirstText(const Json& object, std::initializer_list<const char*> key
   return "";
 }
 
+// Where programs say why, beside their message: {"error": "..."}, {"error": {"message": "..."}}.
+constexpr std::array kWhy = {"error",     "err",          "reason",        "message", "cause",
+                             "exception", "errorMessage", "error_message", "details", "stderr"};
+
+// The message, and what the record's other fields add to it.
+std::string Said(const Json& object, std::string message) {
+  for (const char* key : kWhy) {
+    auto it = object.find(key);
+    if (it == object.end()) continue;
+    const std::string more = it->is_object()   ? FirstText(*it, {"message", "msg", "reason"})
+                             : it->is_string() ? it->get<std::string>()
+                                               : std::string();
+    if (!Trim(more).empty() && !Contains(message, Trim(more)))
+      message += ": " + std::string(Trim(more));
+  }
+  return message;
+}
+
 // What an API's object is told by: its "message" is one field of many, not a line of a log.
 bool IsDocument(const Json& object) {
   static constexpr std::array kKeys = {
@@ -61,9 +79,7 @@ bool UnwrapJsonLine(std::string_view line, std::string& out) {
   if (!host.empty()) out += host + (program.empty() ? ": " : " " + program + ": ");
   const std::string words = ToLower(message);
   if (IsError(object) && !Contains(words, "error") && !Contains(words, "fail")) out += "error: ";
-  out += message;
-  if (const std::string error = FirstText(object, {"error", "err"}); !error.empty())
-    out += ": " + error;
+  out += Said(object, message);
   if (const std::string took = FirstText(object, {"took"}); !took.empty()) out += " (" + took + ")";
   while (!out.empty() && (out.back() == '\n' || out.back() == '\r')) out.pop_back();
   return true;

@@ -22,6 +22,21 @@ TEST(JsonLine, GivesWhatTheProgramSaid) {
   EXPECT_EQ(Plain(R"({"level":"warn","ts":1763.2,"msg":"slow","took":"1.2s"})"), "slow (1.2s)");
 }
 
+TEST(JsonLine, SaysWhyAsTheRecordDoes) {
+  EXPECT_EQ(
+      Plain(
+          R"({"level":"info","ts":1763.2,"msg":"publishing event","reason":"RegistrationError","message":"no answer"})"),
+      "publishing event: RegistrationError: no answer");
+  EXPECT_EQ(
+      Plain(
+          R"({"level":"error","time":"2026-11-18T02:11:09Z","msg":"it failed","error":{"code":7,"message":"no space"}})"),
+      "2026-11-18T02:11:09Z it failed: no space");
+  EXPECT_EQ(
+      Plain(
+          R"({"level":"error","ts":1763.2,"msg":"failed: no space","error":"no space","stderr":" "})"),
+      "failed: no space");
+}
+
 TEST(JsonLine, LeavesDocumentsAndDamageAlone) {
   EXPECT_EQ(Plain(R"({"apiVersion":"v1","kind":"Event","message":"m","time":"t"})"), "(no)");
   EXPECT_EQ(Plain(R"({"message":"a field of something"})"), "(no)");

@@ -34,6 +34,28 @@ Span WordAt(std::string_view line, size_t at) {
   while (end > at && (line[end - 1] == '.' || line[end - 1] == ':')) --end;
   return {at, end, end};
 }
+
+// The rest of a line up to the quote that closes what began before it: `err="a: no space" pod="b"`,
+// `message: 'a: no space'`.
+std::string_view RestOf(std::string_view rest) {
+  rest = Trim(rest);
+  const auto escaped = [&](size_t at) { return at > 0 && rest[at - 1] == '\\'; };
+  size_t quotes = 0, first = std::string_view::npos;
+  for (size_t at = rest.find('"'); at != std::string_view::npos; at = rest.find('"', at + 1)) {
+    if (escaped(at)) continue;
+    ++quotes;
+    if (first == std::string_view::npos) first = at;
+  }
+  const auto closes = [&](size_t at) {
+    return at > 0 && rest[at - 1] != ' ' && rest[at - 1] != '=' &&
+           (at + 1 == rest.size() || EndsWord(rest[at + 1]));
+  };
+  if (quotes % 2 == 1 && closes(first)) return Trim(rest.substr(0, first));
+  if (rest.size() > 1 && rest.ends_with('\'') && closes(rest.size() - 1) &&
+      std::count(rest.begin(), rest.end(), '\'') == 1)
+    rest.remove_suffix(1);
+  return rest;
+}
 }  // namespace
 
 void FoldInto(std::string_view line, std::string& out) {
@@ -127,7 +149,7 @@ bool Pattern::MatchFrom(std::string_view line, std::string_view folded, size_t a
         break;
       }
       case Part::Kind::kRest:
-        captured.emplace_back(part.text, Trim(line.substr(at)));
+        captured.emplace_back(part.text, RestOf(line.substr(at)));
         return true;
       case Part::Kind::kWord: {
         Span word;

@@ -1,8 +1,8 @@
 // The language in which the catalogue writes what a line says: literal text without regard to case,
 // `{name}` for a word to keep (a quoted one without its quotes), `{name:int}` for digits, `{name*}`
-// for the rest of the line, `%` for any text, `==text` for a line that is this text and nothing
-// else. No backtracking over captures, so a match is O(length of the line x occurrences of the
-// first literal).
+// for the rest of the line (up to the quote that closes what began before it), `%` for any text,
+// `==text` for a line that is this text and nothing else. No backtracking over captures, so a match
+// is O(length of the line x occurrences of the first literal).
 #pragma once
 
 #include <string>

@@ -101,6 +101,7 @@ void Reader::End() {
     cut = !IsWholeLine(rest, s.tail);
     s.Line(rest);
   }
+  s.CloseFolded();
   s.CloseSection(cut);
   s.CloseParted();
   s.CloseAllBehind(cut);
@@ -139,6 +140,25 @@ void Reader::State::Line(std::string_view line) {
     plain = train_log::StripAnsi(line);
     line = plain;
   }
+  if (message.open()) {
+    if (message.Continue(line)) return;
+    CloseFolded();
+  }
+  if (!line.empty() && line.front() == ' ' && !InSection() && !document.open() &&
+      message.Begin(line, number))
+    return;
+  WholeLine(line);
+}
+
+// The message that was folded, as one line of the number of its first.
+void Reader::State::CloseFolded() {
+  if (!message.open()) return;
+  const size_t last = std::exchange(number, message.number());
+  WholeLine(message.Take());
+  number = last;
+}
+
+void Reader::State::WholeLine(std::string_view line) {
   if (!line.empty() && line.front() == '{' && JsonLine(line)) return;
   sampled = sample.WantsFirst();
   if (sampled) sample.Take(line, file, number);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "diagnose/document_lines.h"
+#include "diagnose/folded_text.h"
 #include "diagnose/hang.h"
 #include "diagnose/object.h"
 #include "diagnose/plan.h"
@@ -21,6 +22,8 @@ struct Reader::State {
   explicit State(const Knowledge& k) : knowledge(k), plan(*k.plan) {}
 
   void Line(std::string_view line);
+  void WholeLine(std::string_view line);
+  void CloseFolded();
   bool JsonLine(std::string_view line);
   void OtherLine(std::string_view line);
   void Hits(std::string_view line);
@@ -72,6 +75,7 @@ struct Reader::State {
   std::string carry;
   std::string tail;  // the last bytes before the carry, for judging a last line without its end
   std::string plain, folded;  // reused
+  FoldedText message;         // the lines of it so far
   std::string previous;       // the line before, where it is short enough for a row of a table
   std::vector<uint32_t> hits;
   std::vector<const SignLine*> unread;

@@ -48,6 +48,19 @@ TEST(PatternText, CapturesWordsDigitsAndTheRest) {
   EXPECT_EQ(Captured("abcd", "abc"), (Attributes{{"no", "match"}}));
 }
 
+TEST(PatternText, TheRestEndsWithTheQuoteThatClosesWhatBeganBeforeIt) {
+  const auto rest = [](const std::string& line) {
+    return Captured("failed: {why*}", line)[0].second;
+  };
+  EXPECT_EQ(rest("err=\"failed: no space\" pod=\"ml/a\""), "no space");
+  EXPECT_EQ(rest("err=\"failed: open \\\"/a\\\": no space\""), "open \\\"/a\\\": no space");
+  EXPECT_EQ(rest("message: 'failed: no space'"), "no space");
+  EXPECT_EQ(rest("failed: open \"/a b\": no space"), "open \"/a b\": no space");
+  EXPECT_EQ(rest("failed: the nodes' disk: 3.5\""), "the nodes' disk: 3.5");
+  EXPECT_EQ(rest("failed: the hosts'"), "the hosts");
+  EXPECT_EQ(rest("failed: key=\"open"), "key=\"open");
+}
+
 TEST(PatternText, AWordThatBeginsAPatternIsTheLastOneBeforeTheTextBehindIt) {
   EXPECT_EQ(Captured("{pci}: not ready {n:int}ms", "[  9.1] nvme 0000:c1:00.0: not ready 7ms"),
             (Attributes{{"pci", "0000:c1:00.0"}, {"n", "7"}}));

@@ -80,13 +80,13 @@ bool InPortInfo(std::string_view line) {
 }
 
 // InfiniBand's rates in the order of their speed.
-constexpr std::array<std::string_view, 8> kSpeeds = {"SDR", "DDR", "QDR", "FDR",
-                                                     "EDR", "HDR", "NDR", "XDR"};
+constexpr std::array<std::string_view, 8> kDataRates = {"SDR", "DDR", "QDR", "FDR",
+                                                        "EDR", "HDR", "NDR", "XDR"};
 
 // Of "IB-NDR"; -1 for any other rate.
 int SpeedRank(std::string_view speed) {
-  for (size_t i = 0; i < kSpeeds.size(); ++i)
-    if (speed == kSpeeds[i] || speed.ends_with(std::string("-") + std::string(kSpeeds[i])))
+  for (size_t i = 0; i < kDataRates.size(); ++i)
+    if (speed == kDataRates[i] || speed.ends_with(std::string("-") + std::string(kDataRates[i])))
       return static_cast<int>(i);
   return -1;
 }
@@ -118,7 +118,7 @@ void ReadMlxlink(const Section& s, FactStore& facts) {
   if (now >= 0 && now < could)
     facts.Add(s.Make("link.slow", {{"state", state}}, s.Where("Speed"),
                      fmt::format("Speed : {}, and adapter and cable can do {}", speed,
-                                 kSpeeds[static_cast<size_t>(could)])));
+                                 kDataRates[static_cast<size_t>(could)])));
   else
     facts.Add(s.Make("link.ok", {{"state", state}}, s.Where("Recommendation"), advice));
 }
