@@ -156,6 +156,7 @@ TEST(Knowledge, EverySignACauseAsksForIsMadeBySomebody) {
                                           "bandwidth.failed",
                                           "bandwidth.p2p_slower",
                                           "hang.some_wait",
+                                          "ib.completion",
                                           "sensor.state",
                                           "sensor.status",
                                           "metric.starved",

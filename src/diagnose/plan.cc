@@ -171,12 +171,12 @@ std::shared_ptr<const ReaderPlan> MakeReaderPlan(const std::vector<SignLine>& li
   };
   for (size_t i = 0; i < lines.size(); ++i) add(lines[i].pattern.anchor(), Owner::kPattern, i);
   for (const auto list :
-       {HcaSections(),       LinkSections(),      CounterSections(),  SmiSections(),
-        SmiTableSections(),  NvlinkSections(),    DcgmSections(),     PciSections(),
-        SchedulerSections(), ObjectSections(),    MeasureSections(),  CollectiveSections(),
-        PeerTestSections(),  BandwidthSections(), TopologySections(), BmcSections(),
-        ServiceSections(),   PortSections(),      ReportSections(),   HostSections(),
-        DeviceSections(),    FaultSections()})
+       {HcaSections(),        LinkSections(),      CounterSections(),  SmiSections(),
+        SmiTableSections(),   NvlinkSections(),    DcgmSections(),     PciSections(),
+        SchedulerSections(),  ObjectSections(),    MeasureSections(),  CollectiveSections(),
+        PeerTestSections(),   BandwidthSections(), TopologySections(), BmcSections(),
+        CompletionSections(), ServiceSections(),   PortSections(),     ReportSections(),
+        HostSections(),       DeviceSections(),    FaultSections()})
     for (const SectionKind& known : list) {
       add(known.anchor, Owner::kSection, plan->kinds.size());
       plan->kinds.push_back(&known);

@@ -65,6 +65,7 @@ std::span<const SectionKind> PeerTestSections();    // p2pBandwidthLatencyTest
 std::span<const SectionKind> BandwidthSections();   // nvbandwidth
 std::span<const SectionKind> TopologySections();    // ibnetdiscover
 std::span<const SectionKind> BmcSections();         // records of sensors
+std::span<const SectionKind> CompletionSections();  // mlx5's dump of a failed completion
 std::span<const SectionKind> ServiceSections();     // systemctl status
 std::span<const SectionKind> ReportSections();      // gpu_burn, ds_report
 std::span<const SectionKind> HostSections();        // df, free, numactl --hardware, chronyc sources
