@@ -2,6 +2,7 @@
 
 #include "base/strings.h"
 #include "diagnose/beside.h"
+#include "diagnose/heading.h"
 #include "diagnose/words/words.h"
 
 namespace muster::diagnose {
@@ -68,6 +69,24 @@ const Fact* MostTellingComplaint(const FactStore& facts) {
   return most;
 }
 
+// Of lines that nobody understands the one to show: that gives a reason; else the first that is
+// neither a typed command nor a rule between two parts.
+size_t WorthShowing(std::span<const std::string_view> texts) {
+  size_t best = texts.size(), first = texts.size();
+  int tells = 0;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const std::string_view text = Trim(texts[i]);
+    if (text.empty() || IsPrompt(text) || text.find_first_not_of("-=*#+ ") == text.npos) continue;
+    if (first == texts.size()) first = i;
+    if (const int own = Tells(text); own > tells) {
+      best = i;
+      tells = own;
+    }
+  }
+  if (best < texts.size()) return best;
+  return first < texts.size() ? first : 0;
+}
+
 }  // namespace
 
 void AddSecondOpinion(const Sample& sample, const Printers& printers, bool nothing_known,
@@ -92,7 +111,7 @@ void AddSecondOpinion(const Sample& sample, const Printers& printers, bool nothi
                              : texts.size();
   const bool fails = telling < texts.size();
   if (!fails && !nothing_known) return;
-  const Sample::Line& shown = *unread[fails ? telling : 0];
+  const Sample::Line& shown = *unread[fails ? telling : WorthShowing(texts)];
   const std::string text = Shorten(Printable(Trim(shown.text)), kTextBytes);
   Fact fact{std::string(fails ? kReadsLikeFailure : kSpeaksOf), {}, shown.at, text, {}, 0, 1};
   fact.Set("layer", LayerOf(printers, shown.text, layer));

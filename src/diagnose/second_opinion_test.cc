@@ -66,6 +66,15 @@ TEST(SecondOpinion, OfATextOfWhichNothingIsKnownOnlyTheLayerIsSaid) {
   EXPECT_TRUE(d.findings[0].title.ends_with("(nothing here is known)")) << d.findings[0].title;
 }
 
+TEST(SecondOpinion, OfATextOfWhichNothingIsKnownALineThatSaysSomethingIsShown) {
+  const Diagnosis d = DiagnoseText(
+      "[ops@shelf7 ~]$ shelfctl show\n"
+      "-----------------------------\n"
+      "Volume group of the shelf   1T 1G 1T   mounted there\n");
+  ASSERT_FALSE(d.findings.empty());
+  EXPECT_TRUE(d.findings[0].title.starts_with("Volume group of the shelf")) << d.findings[0].title;
+}
+
 TEST(SecondOpinion, AnUnknownComplaintIsToldWithTheReasonThatItsLineGivesAndAsksForThatFirst) {
   const Diagnosis d = DiagnoseText(
       "time=\"2026-11-20T10:00:01Z\" level=error msg=\"failed to sync shelf ml/books: failed to "
