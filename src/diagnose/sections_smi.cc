@@ -5,6 +5,7 @@
 #include <array>
 #include <cctype>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -95,6 +96,7 @@ void ReadSmiQuery(const Section& s, FactStore& facts) {
   std::vector<std::pair<size_t, std::string>> path;                       // indentation, heading
   std::map<std::string, std::map<std::string_view, std::string>> values;  // by GPU and fact
   SameKeys keys;                 // those that are read here
+  std::set<std::string> read;    // with their headings, of this GPU
   size_t offset = 0, above = 0;  // indentation of the line before
   bool opens = true;             // it may have lines that belong to it
   int lines_of_gpu = 0;
@@ -113,6 +115,7 @@ void ReadSmiQuery(const Section& s, FactStore& facts) {
       if (index > 0 && lines_of_gpu == 0) AddDamage(s, facts, kBareGpu);
       lines_of_gpu = 0;
       keys.Begin();
+      read.clear();
       path.clear();
       continue;
     }
@@ -143,6 +146,8 @@ void ReadSmiQuery(const Section& s, FactStore& facts) {
     for (const SmiKey& k : kSmiKeys) {
       if (!full.ends_with(k.path)) continue;
       keys.Key(k.path);
+      if (!read.insert(full).second)
+        AddDamage(s, facts, fmt::format("nvidia-smi -q: {} stands twice under one heading", key));
       if (nvidia_smi::IsSentinel(value)) break;
       std::string said(value);
       if (k.fact == "gpu.throttle_thermal" || k.fact == "gpu.throttle_power_brake" ||
