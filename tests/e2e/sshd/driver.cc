@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdio>
 #include <functional>
+#include <mutex>
 #include <netinet/in.h>
 #include <numeric>
 #include <signal.h>
@@ -315,6 +316,8 @@ class Driver {
   void ManyAtOnce() {
     Check("many_threads_share_the_connections", [this] {
       std::atomic<int> right = 0;
+      std::mutex mutex;
+      std::string wrong;
       std::vector<std::thread> threads;
       for (int t = 0; t < hosts_->Parallel(); ++t) {
         threads.emplace_back([&, t] {
@@ -322,13 +325,18 @@ class Driver {
             const std::string word = fmt::format("{}-{}", t, i);
             const auto result =
                 On(t % 2 == 0 ? "host-a" : "host-b").processes.Run({{"echo", word}});
-            if (result.ok() && result->out == word + "\n" && result->err.empty()) ++right;
+            if (result.ok() && result->out == word + "\n" && result->err.empty()) {
+              ++right;
+              continue;
+            }
+            const std::lock_guard lock(mutex);
+            wrong = result.ok() ? result->out + result->err : result.error().ToString();
           }
         });
       }
       for (std::thread& thread : threads) thread.join();
-      EXPECT(right == hosts_->Parallel() * 5, "{} of {} right", right.load(),
-             hosts_->Parallel() * 5);
+      EXPECT(right == hosts_->Parallel() * 5, "{} of {} right, the last wrong one: {}",
+             right.load(), hosts_->Parallel() * 5, wrong);
       const std::string log = world_.ports().files.Read(folder_ + "/sshd.log").value_or("");
       size_t logins = 0;
       for (const std::string_view line : Lines(log))
