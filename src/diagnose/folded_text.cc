@@ -11,9 +11,8 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kKeys = {"message: ", "reason: ", "note: "};
 
-// Are the quotes that `value` begins with open at its end?
-bool StillOpen(std::string_view value, char quote) {
-  bool open = false;
+// Are the quotes open at the end of `value`, where they were `open` before it?
+bool StillOpen(std::string_view value, char quote, bool open) {
   for (size_t at = 0; at < value.size(); ++at) {
     if (quote == '"' && open && value[at] == '\\') {
       ++at;
@@ -35,10 +34,11 @@ bool FoldedText::Begin(std::string_view line, size_t number) {
     const std::string_view value = Trim(field.substr(key.size()));
     if (value.empty() || value[0] == '|' || value[0] == '>') return false;
     quote_ = value[0] == '\'' || value[0] == '"' ? value[0] : '\0';
-    if (quote_ != '\0' && !StillOpen(value, quote_)) return false;
+    if (quote_ != '\0' && !StillOpen(value, quote_, false)) return false;
     text_ = line;
     number_ = number;
     indent_ = indent;
+    may_go_on_ = true;
     return true;
   }
   return false;
@@ -46,7 +46,7 @@ bool FoldedText::Begin(std::string_view line, size_t number) {
 
 bool FoldedText::Continue(std::string_view line) {
   const size_t indent = line.find_first_not_of(' ');
-  if (indent == std::string_view::npos || indent <= indent_) return false;
+  if (indent == std::string_view::npos || indent <= indent_ || !may_go_on_) return false;
   if (text_.size() + line.size() > kMostBytes) return false;
   std::string_view more = Trim(line);
   // A plain value holds no key.
@@ -60,9 +60,7 @@ bool FoldedText::Continue(std::string_view line) {
     text_ += ' ';
     text_ += more;
   }
-  if (quote_ != '\0' &&
-      !StillOpen(Trim(std::string_view(text_).substr(text_.find(quote_))), quote_))
-    indent_ = kMostBytes;  // closed: nothing is deeper
+  may_go_on_ = quote_ == '\0' || StillOpen(more, quote_, true);
   return true;
 }
 

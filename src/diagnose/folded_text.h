@@ -12,8 +12,8 @@ class FoldedText {
  public:
   static constexpr size_t kMostBytes = 16384;
 
-  // True when `line` begins a "message:" or "reason:" that may go on in the next line; it is kept
-  // then.
+  // True when `line` begins a "message:", "reason:" or "note:" that may go on in the next line; it
+  // is kept then.
   bool Begin(std::string_view line, size_t number);
   bool open() const { return !text_.empty(); }
   // True when `line` is more of it; it is kept then.
@@ -26,7 +26,8 @@ class FoldedText {
  private:
   std::string text_;
   size_t number_ = 0, indent_ = 0;
-  char quote_ = '\0';  // of a value in quotes that are still open
+  char quote_ = '\0';  // that the value begins with
+  bool may_go_on_ = false;
 };
 
 }  // namespace muster::diagnose

@@ -69,22 +69,20 @@ const Fact* MostTellingComplaint(const FactStore& facts) {
   return most;
 }
 
-// Of lines that nobody understands the one to show: that gives a reason; else the first that is
-// neither a typed command nor a rule between two parts.
+// Of lines that nobody understands the one to show: the first of those that tell the most and
+// are neither a typed command nor a rule between two parts; the first of all where none is.
 size_t WorthShowing(std::span<const std::string_view> texts) {
-  size_t best = texts.size(), first = texts.size();
-  int tells = 0;
+  size_t best = 0;
+  int tells = -1;
   for (size_t i = 0; i < texts.size(); ++i) {
     const std::string_view text = Trim(texts[i]);
     if (text.empty() || IsPrompt(text) || text.find_first_not_of("-=*#+ ") == text.npos) continue;
-    if (first == texts.size()) first = i;
     if (const int own = Tells(text); own > tells) {
       best = i;
       tells = own;
     }
   }
-  if (best < texts.size()) return best;
-  return first < texts.size() ? first : 0;
+  return best;
 }
 
 }  // namespace

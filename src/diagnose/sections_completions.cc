@@ -85,13 +85,20 @@ bool BeginsCompletion(std::string_view line) {
   return line.ends_with("got completion with error:") || line.ends_with("dump error cqe");
 }
 
-constexpr std::array kCompletions = {
-    SectionKind{"failed completion of an adapter", "got completion with error:", BeginsCompletion,
-                [](std::string_view line) { return RowOf(line).has_value(); }, ReadCompletion,
-                false, false},
-    SectionKind{"failed completion of an adapter", "dump error cqe", BeginsCompletion,
-                [](std::string_view line) { return RowOf(line).has_value(); }, ReadCompletion,
-                false, false}};
+bool IsRow(std::string_view line) { return RowOf(line).has_value(); }
+
+constexpr SectionKind Completion(std::string_view marker) {
+  return {"failed completion of an adapter",
+          marker,
+          BeginsCompletion,
+          IsRow,
+          ReadCompletion,
+          false,
+          false};
+}
+
+constexpr std::array kCompletions = {Completion("got completion with error:"),
+                                     Completion("dump error cqe")};
 
 }  // namespace
 

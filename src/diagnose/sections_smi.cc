@@ -96,7 +96,6 @@ void ReadSmiQuery(const Section& s, FactStore& facts) {
   std::vector<std::pair<size_t, std::string>> path;                       // indentation, heading
   std::map<std::string, std::map<std::string_view, std::string>> values;  // by GPU and fact
   SameKeys keys;                 // those that are read here
-  std::set<std::string> read;    // with their headings, of this GPU
   size_t offset = 0, above = 0;  // indentation of the line before
   bool opens = true;             // it may have lines that belong to it
   int lines_of_gpu = 0;
@@ -115,7 +114,6 @@ void ReadSmiQuery(const Section& s, FactStore& facts) {
       if (index > 0 && lines_of_gpu == 0) AddDamage(s, facts, kBareGpu);
       lines_of_gpu = 0;
       keys.Begin();
-      read.clear();
       path.clear();
       continue;
     }
@@ -145,8 +143,7 @@ void ReadSmiQuery(const Section& s, FactStore& facts) {
       facts.Add(s.Make("gpu.lost", {{"gpu", number()}, {"pci", gpu}}, s.At(at), line));
     for (const SmiKey& k : kSmiKeys) {
       if (!full.ends_with(k.path)) continue;
-      keys.Key(k.path);
-      if (!read.insert(full).second)
+      if (!keys.Key(k.path, full))
         AddDamage(s, facts, fmt::format("nvidia-smi -q: {} stands twice under one heading", key));
       if (nvidia_smi::IsSentinel(value)) break;
       std::string said(value);

@@ -38,9 +38,16 @@ void CheckBlocks(const Section& s, const Block& block, FactStore& facts) {
   end();
 }
 
+bool SameKeys::Key(std::string_view key, std::string_view full) {
+  if (devices_.empty()) return true;
+  Device& device = devices_.back();
+  device.keys.emplace_back(key);
+  return device.full.emplace(full).second;
+}
+
 bool SameKeys::Holds() const {
-  return std::all_of(lists_.begin(), lists_.end(),
-                     [&](const auto& list) { return list == lists_.front(); });
+  return std::all_of(devices_.begin(), devices_.end(),
+                     [&](const Device& device) { return device.keys == devices_.front().keys; });
 }
 
 }  // namespace muster::diagnose

@@ -3,6 +3,8 @@
 // then what is left proves nothing.
 #pragma once
 
+#include <functional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,19 +22,22 @@ struct Block {
 // Adds "damage" for each block of `s` that is not so. O(bytes).
 void CheckBlocks(const Section& s, const Block& block, FactStore& facts);
 
-// Were the devices of one output given the same keys in the same order? Fed with the keys as they
-// come; the first device is the measure. Devices of other kinds differ by right: feed only keys
-// that all have.
+// Were the devices of one output given the same keys, once each, in the same order? Fed with the
+// keys as they come; the first device is the measure. Devices of other kinds differ by right: feed
+// only keys that all have.
 class SameKeys {
  public:
-  void Begin() { lists_.emplace_back(); }
-  void Key(std::string_view key) {
-    if (!lists_.empty()) lists_.back().emplace_back(key);
-  }
+  void Begin() { devices_.emplace_back(); }
+  // `full`: the key with the headings that it stands below. False when this device had it already.
+  bool Key(std::string_view key, std::string_view full);
   bool Holds() const;
 
  private:
-  std::vector<std::vector<std::string>> lists_;
+  struct Device {
+    std::vector<std::string> keys;
+    std::set<std::string, std::less<>> full;
+  };
+  std::vector<Device> devices_;
 };
 
 }  // namespace muster::diagnose
