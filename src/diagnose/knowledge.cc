@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cstring>
 #include <set>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -226,7 +227,7 @@ using ReadRoot = Result<YamlNode> (*)(const EmbeddedFile& file);
 Result<Knowledge> KnowledgeOf(std::span<const EmbeddedFile> files, ReadRoot read) {
   Knowledge knowledge;
   YamlFindings findings;
-  std::set<std::string> ids;
+  std::set<std::string, std::less<>> ids;
   for (const EmbeddedFile& file : files) {
     if (!file.name.starts_with("diagnose/")) continue;
     TRY(const YamlNode root, read(file));
@@ -269,20 +270,19 @@ Result<Knowledge> KnowledgeOf(std::span<const EmbeddedFile> files, ReadRoot read
       const bool prefix = explained.ends_with('*');
       const std::string_view stem =
           std::string_view(explained).substr(0, explained.size() - (prefix ? 1 : 0));
-      if (std::none_of(ids.begin(), ids.end(), [&](const std::string& id) {
-            return prefix ? id.starts_with(stem) : id == stem;
-          }))
+      const auto first = ids.lower_bound(stem);
+      if (first == ids.end() || !(prefix ? first->starts_with(stem) : *first == stem))
         findings.push_back(
             {cause.id, {}, fmt::format("explains {}, which is no cause", explained)});
     }
   }
   // A sign with the id of a cause adds its lines to that cause.
+  std::unordered_set<std::string_view> with_lines;
+  for (const SignLine& line : knowledge.lines) with_lines.insert(line.id);
   for (Cause& cause : knowledge.causes) {
-    const bool has_lines = std::any_of(knowledge.lines.begin(), knowledge.lines.end(),
-                                       [&](const SignLine& line) { return line.id == cause.id; });
     const bool asks = std::any_of(cause.signs.begin(), cause.signs.end(),
                                   [&](const SignRef& sign) { return sign.fact == cause.id; });
-    if (has_lines && !asks) cause.signs.push_back({cause.id, {}, 0});
+    if (with_lines.contains(cause.id) && !asks) cause.signs.push_back({cause.id, {}, 0});
   }
   TRY_VOID(ToStatus(findings));
   knowledge.plan = MakeReaderPlan(knowledge.lines);

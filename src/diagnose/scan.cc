@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <unordered_map>
 #include <utility>
 
 namespace muster::diagnose {
@@ -42,14 +41,15 @@ bool SameAt(std::string_view line, size_t at, std::string_view anchor) {
 Scanner::Scanner(std::vector<std::string> anchors)
     : anchors_(std::move(anchors)), filter_((1u << kHashBits) / 64), first_(1u << kHashBits) {
   // What many anchors share is what lines are full of as well.
-  std::unordered_map<uint32_t, uint32_t> shared;
+  std::vector<uint32_t> shared(1u << kHashBits);  // by a gram's hash, as the filter is
   for (const std::string& anchor : anchors_)
-    for (size_t at = 0; at + kGram <= anchor.size(); ++at) ++shared[GramAt(anchor, at)];
+    for (size_t at = 0; at + kGram <= anchor.size(); ++at) ++shared[Hash(GramAt(anchor, at))];
   for (uint32_t i = 0; i < anchors_.size(); ++i) {
     assert(anchors_[i].size() >= kGram);
     Entry best{GramAt(anchors_[i], 0), i, 0};
     for (size_t at = 1; at + kGram <= anchors_[i].size(); ++at)
-      if (const uint32_t gram = GramAt(anchors_[i], at); shared[gram] < shared[best.gram])
+      if (const uint32_t gram = GramAt(anchors_[i], at);
+          shared[Hash(gram)] < shared[Hash(best.gram)])
         best = {gram, i, static_cast<uint32_t>(at)};
     entries_.push_back(best);
   }
