@@ -72,6 +72,19 @@ std::string_view BehindKlogHead(std::string_view line) {
   return end == std::string_view::npos || end > 120 ? line : line.substr(end + 2);
 }
 
+// "11/20/2026 10:00:01;0100;pbs_mom;Job;1203.pbs01;": what follows. Source: OpenPBS
+// src/lib/Liblog/pbs_log.c (log_record).
+std::string_view BehindPbsHead(std::string_view line) {
+  const auto fields = Split(line.substr(0, 200), ';');
+  constexpr size_t kBefore = 5;
+  if (fields.size() <= kBefore || !HasClock(fields[0]) || fields[1].size() != 4 ||
+      !ParseHex(fields[1]).ok())
+    return line;
+  size_t at = 0;
+  for (size_t i = 0; i < kBefore; ++i) at += fields[i].size() + 1;
+  return line.substr(at);
+}
+
 std::string_view BehindTimeAndLevel(std::string_view line) {
   const std::string_view whole = line;
   std::string_view before;
@@ -99,7 +112,7 @@ std::string MessageOf(std::string_view line) {
                                                  "\"error\":\"", "\"err\": \""};
   std::string message = ValueOf(line, kMessages);
   if (message.empty()) {
-    std::string_view rest = BehindTimeAndLevel(BehindKlogHead(line));
+    std::string_view rest = BehindTimeAndLevel(BehindPbsHead(BehindKlogHead(line)));
     // klog's structured lines: "Sync failed" err="no such pod" key="a/b"
     if (rest.starts_with('"') && Contains(rest, "=")) {
       message = Quoted(rest, 1);

@@ -32,6 +32,9 @@ TEST(Message, TimeAndLevelAreTheFrameOfALine) {
   EXPECT_EQ(MessageOf("Nov 20 10:00:01 gpu07 slurmd[7]: error: a is lost"),
             "gpu07 slurmd[7]: error: a is lost");
   EXPECT_EQ(MessageOf("E1120 10:00:00.123456    4242 sync.go:88] a is lost"), "a is lost");
+  EXPECT_EQ(MessageOf("11/20/2026 10:00:01.123456;0100;pbs_mom;Job;12.pbs01;a is lost; b too"),
+            "a is lost; b too");
+  EXPECT_EQ(MessageOf("a;b;c 10:00:01;d;e;f is lost"), "a;b;c 10:00:01;d;e;f is lost");
 }
 
 TEST(Message, NumbersAndAddressesAreNoTimes) {
