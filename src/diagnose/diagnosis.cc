@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -229,19 +230,39 @@ void DropGuesses(std::vector<Candidate>& candidates) {
   if (!std::all_of(candidates.begin(), candidates.end(), guess)) std::erase_if(candidates, guess);
 }
 
+// A subject without the parts that no line told.
+std::string NameOf(std::string_view on) {
+  constexpr size_t kMostBytes = 60;
+  std::vector<std::string> parts;
+  for (const std::string_view part : SplitBlank(on))
+    if (part != "?") parts.emplace_back(part);
+  return Shorten(Join(parts, " "), kMostBytes);
+}
+
+// The first names of many.
+std::string Few(const std::vector<std::string>& names) {
+  constexpr size_t kMostNames = 4;
+  const std::span<const std::string> some(names.data(), std::min(names.size(), kMostNames));
+  return Join({some.begin(), some.end()}, ", ") + (some.size() < names.size() ? ", ..." : "");
+}
+
 std::string Summary(const Diagnosis& d, const Evidence& evidence) {
   if (d.outcome == Outcome::kFinding) {
     const Finding& first = d.findings.front();
     size_t others = 0, follow = 0;
+    std::vector<std::string> same;  // where else the first is found
     for (const Finding& f : d.findings) {
-      if (f.cause->kind == CauseKind::kQuestion) continue;
+      if (f.cause->kind == CauseKind::kQuestion || &f == &first) continue;
       if (!f.explained_by.empty())
         ++follow;
+      else if (std::string name = NameOf(f.on); f.cause == first.cause && !name.empty())
+        same.push_back(std::move(name));
       else
         ++others;
     }
     std::string text = first.title;
-    if (others > 1) text += fmt::format("; {} more that stand for themselves", others - 1);
+    if (!same.empty()) text += fmt::format("; {} more of this: {}", same.size(), Few(same));
+    if (others > 0) text += fmt::format("; {} more that stand for themselves", others);
     if (follow > 0) text += fmt::format("; {} that follow", follow);
     return text;
   }

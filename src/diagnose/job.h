@@ -59,6 +59,8 @@ class JobMap {
   bool OnOneHost() const;
   std::vector<TransportUse> Transports() const;  // by host, then transport
   const std::map<std::string, std::set<std::string>>& versions() const { return versions_; }
+  // Those that cannot be one library: PyTorch says 2.21.5 where NCCL itself says 2.21.5+cuda12.4.
+  std::vector<std::string> VersionsApart() const;
   const std::map<std::string, std::string>& devices() const { return devices_; }  // host -> list
   const std::map<std::string, std::string>& networks() const { return networks_; }
   const std::map<std::string, uint64_t>& algorithms() const { return algorithms_; }

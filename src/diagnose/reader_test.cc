@@ -236,6 +236,16 @@ TEST(Ranking, PutsTheEarlierCauseFirstAndTheConsequenceBelow) {
   EXPECT_EQ(d.findings[2].explained_by.empty(), false);
 }
 
+TEST(Ranking, NamesWhereElseTheFirstCauseIsFound) {
+  std::string text;
+  for (const char* pci : {"11", "12", "13", "14", "15", "16"})
+    text += fmt::format(
+        "[100.{0}] NVRM: Xid (PCI:0000:{0}:00): 79, pid=1, GPU has fallen off the bus.\n", pci);
+  EXPECT_EQ(testing::DiagnoseText(text).summary,
+            "a GPU has fallen off the bus (0000:11:00); 5 more of this: 0000:12:00, 0000:13:00, "
+            "0000:14:00, 0000:15:00, ...");
+}
+
 TEST(Ranking, NeverSendsAnApplicationXidToHardware) {
   for (const int code : {13, 31, 43, 45, 8, 69}) {
     const auto d = testing::DiagnoseText(
@@ -346,6 +356,22 @@ RC_GTEST_PROP(JobMapOfALog, CountsEveryEdgeWhateverStandsBeforeIt, ()) {
   }
   for (const TransportUse& use : job.Transports()) got[use.host + " " + use.transport] += use.edges;
   RC_ASSERT(got == wanted);
+}
+
+TEST(JobMapOfALog, TakesAVersionWithItsBuildForTheSameWithout) {
+  const auto apart = [](const std::string& other) {
+    return testing::DiagnoseText(
+               "NCCL version 2.21.5+cuda12.4\n"
+               "[rank0]: torch.distributed.DistBackendError: NCCL error in: "
+               "ProcessGroupNCCL.cpp:2006, unhandled system error (run with "
+               "NCCL_DEBUG=INFO for details), NCCL version " +
+               other + "\n")
+               .findings.front()
+               .cause->id == "nccl.version_mismatch";
+  };
+  EXPECT_FALSE(apart("2.21.5"));
+  EXPECT_TRUE(apart("2.21.4"));
+  EXPECT_TRUE(apart("2.21.5+cuda11.8"));
 }
 
 TEST(JobMapOfALog, CountsALineThatNamesNobodyForWhoSpokeBefore) {
