@@ -181,6 +181,7 @@ TEST(Knowledge, EverySignACauseAsksForIsMadeBySomebody) {
                                           "redfish.health",
                                           "redfish.event",
                                           "gpu.pcie_slow",
+                                          "pace.fell",
                                           "words.failure",
                                           "words.layer",
                                           "job.p2p",

@@ -6,6 +6,7 @@
 
 #include "base/strings.h"
 #include "diagnose/knowledge.h"
+#include "diagnose/pace.h"
 
 namespace muster::diagnose {
 
@@ -187,6 +188,7 @@ std::shared_ptr<const ReaderPlan> MakeReaderPlan(const std::vector<SignLine>& li
   for (const std::string_view anchor : {".go:", ".cc:", ".cpp:", ".py:"})
     add(anchor, Owner::kLevel, 0);
   add("\", line ", Owner::kFrame, 0);
+  for (size_t i = 0; i < PaceKeys().size(); ++i) add(PaceKeys()[i].anchor, Owner::kPace, i);
   add("exception ignored in", Owner::kCaught, 0);
   add("--- logging error ---", Owner::kCaught, 0);
   plan->scanner = std::make_unique<Scanner>(std::move(anchors));

@@ -20,7 +20,8 @@ enum class Owner : uint8_t {
   kLevel,    // a header of klog or glog may stand here
   kInside,   // stands only inside the output of one tool; index for InsideAt
   kFrame,    // a frame of a Python traceback may stand here
-  kCaught    // says that the traceback after it was caught
+  kCaught,   // says that the traceback after it was caught
+  kPace      // a job's pace may stand here; index into PaceKeys()
 };
 struct AnchorUse {
   Owner owner = Owner::kPattern;

@@ -120,6 +120,9 @@ void Reader::State::Hits(std::string_view line) {
       case Owner::kCaught:
         tracebacks.Caught();
         break;
+      case Owner::kPace:
+        paces.Line(use.index, line, {file, number});
+        break;
       case Owner::kSection:
         break;
     }

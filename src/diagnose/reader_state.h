@@ -10,6 +10,7 @@
 #include "diagnose/folded_text.h"
 #include "diagnose/hang.h"
 #include "diagnose/object.h"
+#include "diagnose/pace.h"
 #include "diagnose/plan.h"
 #include "diagnose/reader.h"
 #include "diagnose/second_opinion.h"
@@ -92,6 +93,7 @@ struct Reader::State {
 
   DocumentLines document;
   Tracebacks tracebacks;
+  Paces paces;
 };
 
 }  // namespace muster::diagnose

@@ -6,7 +6,7 @@
 namespace muster::diagnose {
 namespace {
 
-FactStore FactsOf(const std::string& text) {
+FactStore FactsOfDump(const std::string& text) {
   Reader reader(**LoadKnowledge());
   reader.Begin("dump.txt");
   reader.Feed(text);
@@ -20,7 +20,7 @@ std::string Dump(const std::string& fourth) {
 }
 
 TEST(CompletionDump, TheFourthRowSaysWhyARequestFailed) {
-  const FactStore facts = FactsOf(Dump("00000000 00008115 08000321 0021c3d2\n"));
+  const FactStore facts = FactsOfDump(Dump("00000000 00008115 08000321 0021c3d2\n"));
   const auto all = facts.Of("ib.completion");
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(all[0]->Get("status"), "12");
@@ -34,19 +34,20 @@ TEST(CompletionDump, BehindTheKernelsPrefixesItIsTheSame) {
   for (const char* offset : {"00000000", "00000010", "00000020"})
     text += at + offset + ": 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00\n";
   text += at + "00000030: 00 00 00 00 00 00 88 04 08 00 01 2a 00 11 7f d2\n";
-  const FactStore facts = FactsOf(text);
+  const FactStore facts = FactsOfDump(text);
   ASSERT_EQ(facts.Of("ib.completion").size(), 1u);
   EXPECT_EQ(facts.Of("ib.completion")[0]->Get("status"), "4");
 }
 
 TEST(CompletionDump, WithoutItsFourthRowItSaysNoReason) {
-  const FactStore facts = FactsOf(Dump(""));
+  const FactStore facts = FactsOfDump(Dump(""));
   EXPECT_TRUE(facts.Of("ib.completion").empty());
   EXPECT_EQ(facts.Of("damage").size(), 1u);
 }
 
 TEST(CompletionDump, ASyndromeThatNobodyKnowsIsNoReason) {
-  EXPECT_TRUE(FactsOf(Dump("00000000 00008177 08000321 0021c3d2\n")).Of("ib.completion").empty());
+  EXPECT_TRUE(
+      FactsOfDump(Dump("00000000 00008177 08000321 0021c3d2\n")).Of("ib.completion").empty());
 }
 
 }  // namespace
