@@ -246,6 +246,17 @@ TEST(Ranking, NamesWhereElseTheFirstCauseIsFound) {
             "0000:14:00, 0000:15:00, ...");
 }
 
+TEST(LinkOfALog, ThatGoesWithItsContainerIsNoFault) {
+  const auto outcome = [](const std::string& unit) {
+    return testing::OutcomeName(
+        testing::DiagnoseText("Nov 20 10:00:00 n1 kernel: Linux version 5.15.0\n"
+                              "Nov 20 10:20:00 n1 systemd-networkd[9]: " +
+                              unit + ": Lost carrier\n"));
+  };
+  EXPECT_EQ(outcome("cali12ab34cd"), "nothing_wrong");
+  EXPECT_EQ(outcome("enp24s0"), "finding");
+}
+
 TEST(Ranking, NeverSendsAnApplicationXidToHardware) {
   for (const int code : {13, 31, 43, 45, 8, 69}) {
     const auto d = testing::DiagnoseText(
