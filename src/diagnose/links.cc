@@ -35,13 +35,14 @@ constexpr Wording kWordings[] = {
 };
 constexpr std::string_view kBond = "link status definitely ";
 
-// Seconds since boot in "[  123.456789]", or nothing.
+// Seconds since boot in "[  123.456789]", or nothing: "networkd[9]:" is a process.
 std::optional<double> SinceBoot(std::string_view line) {
   const size_t open = line.find('['), close = line.find(']');
   if (open == std::string_view::npos || close == std::string_view::npos || close < open)
     return std::nullopt;
   std::string said(Trim(line.substr(open + 1, close - open - 1)));
   std::replace(said.begin(), said.end(), ',', '.');
+  if (!Contains(said, ".")) return std::nullopt;
   const auto seconds = ParseDouble(said);
   if (!seconds.ok() || *seconds < 0) return std::nullopt;
   return *seconds;

@@ -254,7 +254,7 @@ TEST(LinkOfALog, ThatGoesWithItsContainerIsNoFault) {
                               unit + ": Lost carrier\n"));
   };
   EXPECT_EQ(outcome("cali12ab34cd"), "nothing_wrong");
-  EXPECT_EQ(outcome("enp24s0"), "finding");
+  EXPECT_EQ(outcome("enp24s0"), "finding") << "process 9 is not second 9 since boot";
 }
 
 TEST(Ranking, NeverSendsAnApplicationXidToHardware) {
