@@ -86,17 +86,6 @@ bool JobMap::OnOneHost() const {
                      [&](const auto& r) { return r.second.host == host; });
 }
 
-std::vector<std::string> JobMap::VersionsApart() const {
-  std::vector<std::string> names;
-  for (auto at = versions_.begin(); at != versions_.end(); ++at) {
-    // '+' sorts before what else may follow a number.
-    const auto next = std::next(at);
-    if (next == versions_.end() || !next->first.starts_with(at->first + '+'))
-      names.push_back(at->first);
-  }
-  return names;
-}
-
 void JobMap::AddFacts(FactStore& facts) const {
   const auto add = [&](std::string id, Attributes attrs, Place at, std::string text) {
     facts.Add({std::move(id), std::move(attrs), std::move(at), std::move(text), {}, 0, 1});
@@ -120,6 +109,8 @@ void JobMap::AddFacts(FactStore& facts) const {
   if (const auto names = VersionsApart(); names.size() > 1)
     add("job.versions", {{"versions", Join(names, ", ")}}, {"NCCL log", 0},
         "ranks print different versions: " + Join(names, ", "));
+  AddAdaptersApart(facts);
+  AddNetworksApart(facts);
   if (OnOneHost()) {
     const JobRank& any = Largest()->ranks.begin()->second;
     add("job.one_host", {{"host", any.host}}, any.at, "the job is inside one host");

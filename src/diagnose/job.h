@@ -67,14 +67,16 @@ class JobMap {
   uint64_t lines() const { return lines_; }
   const std::set<std::string>& hosts() const { return hosts_seen_; }
 
-  // What follows: silent and unfinished ranks, fallback to TCP, edges without GPUDirect, versions
-  // that differ ("job.silent_ranks", "job.socket", ...).
+  // What follows: silent and unfinished ranks, fallback to TCP, edges without GPUDirect, versions,
+  // adapters and networks that differ ("job.silent_ranks", "job.socket", ...).
   void AddFacts(FactStore& facts) const;
 
  private:
   bool TakeOther(std::string_view text, std::string_view line, size_t nccl_at,
                  const std::string& file, size_t number);
   void Version(std::string_view line);
+  void AddAdaptersApart(FactStore& facts) const;
+  void AddNetworksApart(FactStore& facts) const;
   void Edge(std::string_view text, std::string_view line, const std::string& file, size_t number);
   void AddUse(std::string_view how, uint64_t key, Place at, std::string_view line);
   void Init(std::string_view text, const std::string& file, size_t number);
@@ -95,6 +97,7 @@ class JobMap {
   FlatIndex use_index_;             // by the hashes of the host and of what stands behind "via"
   std::map<std::string, std::set<std::string>> versions_;  // version -> hosts
   std::map<std::string, std::string> devices_, networks_;
+  std::map<std::string, std::string> bootstraps_;  // host -> "eno1:10.1.1.1<0>"
   std::map<std::string, uint64_t> algorithms_;
   std::set<std::string> hosts_seen_;
   std::vector<Host> hosts_ = std::vector<Host>(1);  // the first: no host was named

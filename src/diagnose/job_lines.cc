@@ -166,6 +166,13 @@ bool JobMap::TakeOther(std::string_view text, std::string_view line, size_t nccl
                        const std::string& file, size_t number) {
   if (text.empty()) return true;
   switch (text[0]) {
+    case 'B':
+      if (text.starts_with("Bootstrap : Using ") || text.starts_with("Bootstrap: Using ")) {
+        SetHost(line, nccl_at);
+        if (bootstraps_.size() < kMostUses)
+          bootstraps_[Speaker().name] = Shorten(Printable(WordAfter(text, "Using ")), 80);
+      }
+      return false;
     case 'C':
       return text.starts_with("Connected ");
     case 'R':

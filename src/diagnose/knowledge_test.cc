@@ -134,6 +134,8 @@ TEST(Knowledge, EverySignACauseAsksForIsMadeBySomebody) {
                                           "job.no_gdr",
                                           "job.rdma",
                                           "job.versions",
+                                          "job.adapters_apart",
+                                          "job.networks_apart",
                                           "hang.mismatch",
                                           "hang.behind",
                                           "hang.apart",

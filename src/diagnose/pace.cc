@@ -12,10 +12,10 @@ namespace muster::diagnose {
 
 namespace {
 
-constexpr size_t kFewest = 3;
-constexpr double kLow = 0.8, kNear = 0.25, kSteady = 0.75;
+constexpr size_t kFewestSamples = 3;
+constexpr double kLowShare = 0.8, kNearShare = 0.25, kSteadyShare = 0.75;
 
-constexpr std::array kKeys = {
+constexpr std::array kPaceKeys = {
     PaceKey{"tokens/s"},
     PaceKey{"tokens_per_sec"},
     PaceKey{"tokens per second"},
@@ -29,16 +29,16 @@ constexpr std::array kKeys = {
     PaceKey{"step time", false},
 };
 
-double Median(std::vector<double> values) {
+double MedianOf(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
 
 // "412,000" behind ": ", "=", "(s): " or blanks; none where a word stands between.
-std::optional<double> NumberAfter(std::string_view rest) {
-  constexpr std::array<std::string_view, 3> kUnits = {"(s)", "(ms)", "/gpu"};
-  for (const std::string_view unit : kUnits)
+std::optional<double> PaceAfter(std::string_view rest) {
+  constexpr std::array<std::string_view, 3> kPaceUnits = {"(s)", "(ms)", "/gpu"};
+  for (const std::string_view unit : kPaceUnits)
     if (rest.starts_with(unit)) rest.remove_prefix(unit.size());
   const size_t at = rest.find_first_not_of(" :=|\"'");
   if (at == std::string_view::npos) return std::nullopt;
@@ -53,33 +53,34 @@ std::optional<double> NumberAfter(std::string_view rest) {
 
 }  // namespace
 
-std::span<const PaceKey> PaceKeys() { return kKeys; }
+std::span<const PaceKey> PaceKeys() { return kPaceKeys; }
 
 std::optional<Fall> FallOf(std::span<const double> samples) {
-  if (samples.size() < 2 * kFewest) return std::nullopt;
+  if (samples.size() < 2 * kFewestSamples) return std::nullopt;
   std::vector<double> most_after(samples.begin(), samples.end());
   for (size_t i = most_after.size() - 1; i-- > 0;)
     most_after[i] = std::max(most_after[i], most_after[i + 1]);
-  for (size_t at = kFewest; at + kFewest <= samples.size(); ++at) {
-    if (samples[at] >= kLow * samples[at - 1]) continue;
+  for (size_t at = kFewestSamples; at + kFewestSamples <= samples.size(); ++at) {
+    if (samples[at] >= kLowShare * samples[at - 1]) continue;
     const auto before = samples.subspan(0, at);
-    const double median = Median({before.begin(), before.end()});
-    if (most_after[at] >= kLow * median) continue;
+    const double median = MedianOf({before.begin(), before.end()});
+    if (most_after[at] >= kLowShare * median) continue;
     const auto near = std::count_if(before.begin(), before.end(), [&](double value) {
-      return std::abs(value - median) <= kNear * median;
+      return std::abs(value - median) <= kNearShare * median;
     });
-    if (static_cast<double>(near) < kSteady * static_cast<double>(at)) continue;
+    if (static_cast<double>(near) < kSteadyShare * static_cast<double>(at)) continue;
     return Fall{at, median,
-                Median({samples.begin() + static_cast<std::ptrdiff_t>(at), samples.end()})};
+                MedianOf({samples.begin() + static_cast<std::ptrdiff_t>(at), samples.end()})};
   }
   return std::nullopt;
 }
 
 void Paces::Line(size_t key, std::string_view line, const Place& at) {
   const std::string lower = ToLower(line);
-  const size_t found = lower.find(kKeys[key].anchor);
+  const size_t found = lower.find(kPaceKeys[key].anchor);
   if (found == std::string::npos) return;
-  const auto value = NumberAfter(std::string_view(lower).substr(found + kKeys[key].anchor.size()));
+  const auto value =
+      PaceAfter(std::string_view(lower).substr(found + kPaceKeys[key].anchor.size()));
   if (!value) return;
   Series& series = series_[key];
   if (series.seen++ % series.every != 0) return;
@@ -94,7 +95,7 @@ void Paces::Line(size_t key, std::string_view line, const Place& at) {
 void Paces::End(FactStore& facts) {
   for (const auto& [key, series] : series_) {
     std::vector<double> values;
-    const bool falls = kKeys[key].falls;
+    const bool falls = kPaceKeys[key].falls;
     for (const Sample& sample : series.samples)
       values.push_back(falls ? sample.value : 1 / sample.value);
     const auto fall = FallOf(values);
@@ -104,7 +105,7 @@ void Paces::End(FactStore& facts) {
     };
     const Sample& first = series.samples[fall->at];
     facts.Add({"pace.fell",
-               {{"what", std::string(Trim(kKeys[key].anchor))},
+               {{"what", std::string(Trim(kPaceKeys[key].anchor))},
                 {"before", shown(fall->before)},
                 {"after", shown(fall->after)}},
                first.at,

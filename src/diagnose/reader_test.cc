@@ -385,6 +385,32 @@ TEST(JobMapOfALog, TakesAVersionWithItsBuildForTheSameWithout) {
   EXPECT_TRUE(apart("2.21.5+cuda11.8"));
 }
 
+TEST(JobMapOfALog, NamesTheHostThatLacksAnAdapterAndNetworksThatDoNotMeet) {
+  const auto text = [](const std::string& adapters, const std::string& network) {
+    return "gn1:1:2 [0] NCCL INFO Bootstrap : Using eno1:10.1.1.1<0>\n"
+           "gn2:1:2 [0] NCCL INFO Bootstrap : Using " +
+           network +
+           "<0>\n"
+           "gn1:1:2 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB "
+           "eno1:10.1.1.1<0>\n"
+           "gn2:1:2 [0] NCCL INFO NET/IB : Using " +
+           adapters +
+           " [RO]; OOB eno1:10.1.1.2<0>\n"
+           "[rank1]: torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:2006, "
+           "internal error - please report this issue to the NCCL developers, NCCL version "
+           "2.21.5\n";
+  };
+  const auto first = [&](const std::string& adapters, const std::string& network) {
+    return testing::DiagnoseText(text(adapters, network)).findings.front();
+  };
+  const std::string both = "[0]mlx5_0:1/IB [1]mlx5_1:1/IB";
+  EXPECT_EQ(first(both, "eno1:10.1.1.2").cause->id, "nccl.error_class");
+  const Finding lacks = first("[0]mlx5_0:1/IB", "eno1:10.1.1.2");
+  EXPECT_EQ(lacks.cause->id, "nic.fewer_than_others");
+  EXPECT_NE(lacks.title.find("mlx5_1"), std::string::npos) << lacks.title;
+  EXPECT_EQ(first(both, "ibs1:192.168.5.2").cause->id, "nccl.networks_apart");
+}
+
 TEST(JobMapOfALog, CountsALineThatNamesNobodyForWhoSpokeBefore) {
   JobMap job;
   size_t number = 0;
