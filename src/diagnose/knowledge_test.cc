@@ -184,6 +184,7 @@ TEST(Knowledge, EverySignACauseAsksForIsMadeBySomebody) {
                                           "redfish.event",
                                           "gpu.pcie_slow",
                                           "pace.fell",
+                                          "node.devices_short",
                                           "words.failure",
                                           "words.layer",
                                           "job.p2p",

@@ -145,6 +145,12 @@ constexpr std::string_view kKernelAnchors[] = {"nvrm: xid",
                                                "linux version ",
                                                "link status definitely"};
 
+// Headings around the extended resources of a node, and their names.
+constexpr std::string_view kDeviceAnchors[] = {
+    "capacity:",   "allocatable:",         "limits:", "requests:",     "allocated resources:",
+    "nvidia.com/", "amd.com/gpu",          "rdma/",   "mellanox.com/", "habana.ai/",
+    "intel.com/",  "vpc.amazonaws.com/efa"};
+
 }  // namespace
 
 const Marker& MarkerAt(size_t index) { return kMarkers[index]; }
@@ -189,6 +195,7 @@ std::shared_ptr<const ReaderPlan> MakeReaderPlan(const std::vector<SignLine>& li
     add(anchor, Owner::kLevel, 0);
   add("\", line ", Owner::kFrame, 0);
   for (size_t i = 0; i < PaceKeys().size(); ++i) add(PaceKeys()[i].anchor, Owner::kPace, i);
+  for (const std::string_view anchor : kDeviceAnchors) add(anchor, Owner::kDevices, 0);
   add("exception ignored in", Owner::kCaught, 0);
   add("--- logging error ---", Owner::kCaught, 0);
   plan->scanner = std::make_unique<Scanner>(std::move(anchors));

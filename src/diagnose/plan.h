@@ -21,7 +21,8 @@ enum class Owner : uint8_t {
   kInside,   // stands only inside the output of one tool; index for InsideAt
   kFrame,    // a frame of a Python traceback may stand here
   kCaught,   // says that the traceback after it was caught
-  kPace      // a job's pace may stand here; index into PaceKeys()
+  kPace,     // a job's pace may stand here; index into PaceKeys()
+  kDevices   // how many devices a node has or offers may stand here
 };
 struct AnchorUse {
   Owner owner = Owner::kPattern;

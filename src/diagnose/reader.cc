@@ -109,6 +109,7 @@ void Reader::End() {
   s.CloseDocument(true);
   s.tracebacks.End(s.evidence.facts);
   s.paces.End(s.evidence.facts);
+  s.devices.End();
   // A last line without its end may have lost what it was about to say. A closed document is whole.
   if (((cut && !s.closed_document) || open) && s.known_here)
     s.evidence.facts.Add({"damage",

@@ -60,7 +60,8 @@ void Reader::State::Hits(std::string_view line) {
   }
   if (tracebacks.open() && tracebacks.Line(line, {file, number}, evidence.facts)) return;
   if (hits.empty()) return;
-  bool folded_ready = false, kernel_done = false, known = false, says_error = false;
+  bool folded_ready = false, kernel_done = false, devices_done = false, known = false,
+       says_error = false;
   unread.clear();
   // Sections first: a heading names what follows.
   for (const uint32_t hit : hits) {
@@ -122,6 +123,11 @@ void Reader::State::Hits(std::string_view line) {
         break;
       case Owner::kPace:
         paces.Line(use.index, line, {file, number});
+        break;
+      case Owner::kDevices:
+        if (devices_done) break;
+        devices_done = true;
+        devices.Line(line, {file, number}, heading_host, evidence.facts);
         break;
       case Owner::kSection:
         break;

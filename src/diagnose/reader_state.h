@@ -9,6 +9,7 @@
 #include "diagnose/document_lines.h"
 #include "diagnose/folded_text.h"
 #include "diagnose/hang.h"
+#include "diagnose/node_devices.h"
 #include "diagnose/object.h"
 #include "diagnose/pace.h"
 #include "diagnose/plan.h"
@@ -94,6 +95,7 @@ struct Reader::State {
   DocumentLines document;
   Tracebacks tracebacks;
   Paces paces;
+  NodeDevices devices;
 };
 
 }  // namespace muster::diagnose
