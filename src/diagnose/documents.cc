@@ -8,6 +8,7 @@
 #include "diagnose/bandwidth.h"
 #include "diagnose/document_alerts.h"
 #include "diagnose/hang.h"
+#include "diagnose/node_devices.h"
 #include "diagnose/section.h"
 #include "probes/dcgm/diag_document.h"
 #include "probes/nccl_tests/collective_run.h"
@@ -136,6 +137,20 @@ void ReadRedfish(const Section& s, const Json& root, FactStore& facts) {
 
 // ---- Kubernetes ----
 
+void ReadNodeDevices(const Section& s, const Json& status, const std::string& node,
+                     FactStore& facts) {
+  const auto capacity = status.find("capacity"), allocatable = status.find("allocatable");
+  if (capacity == status.end() || !capacity->is_object() || allocatable == status.end() ||
+      !allocatable->is_object())
+    return;
+  for (const auto& [resource, unused] : capacity->items()) {
+    if (!Contains(resource, "/")) continue;
+    const auto has = ParseInt(Text(*capacity, resource.c_str())),
+               offers = ParseInt(Text(*allocatable, resource.c_str()));
+    if (has.ok() && offers.ok()) TellShort(resource, *has, *offers, node, s.Where(resource), facts);
+  }
+}
+
 void ReadKubeObject(const Section& s, const Json& object, FactStore& facts, int depth = 0) {
   const std::string kind = Text(object, "kind");
   if (const auto items = object.find("items");
@@ -163,6 +178,7 @@ void ReadKubeObject(const Section& s, const Json& object, FactStore& facts, int 
                      s.Where(Text(c, "message")),
                      fmt::format("node {}: {} is {}: {}", name, type, value, Text(c, "message"))));
       }
+    if (kind == "Node") ReadNodeDevices(s, *status, name, facts);
     if (kind == "Node" && !ready) AddDamage(s, facts, "a node without its condition Ready");
   }
   if (kind == "Pod")

@@ -6,6 +6,21 @@
 
 namespace muster::diagnose {
 
+void TellShort(std::string_view resource, int64_t capacity, int64_t allocatable,
+               const std::string& host, const Place& at, FactStore& facts) {
+  if (allocatable >= capacity) return;
+  facts.Add({"node.devices_short",
+             {{"resource", std::string(resource)},
+              {"capacity", std::to_string(capacity)},
+              {"allocatable", std::to_string(allocatable)},
+              {"host", host}},
+             at,
+             fmt::format("{}: capacity {}, allocatable {}", resource, capacity, allocatable),
+             {},
+             0,
+             1});
+}
+
 void NodeDevices::Open(Block block, size_t indent) {
   block_ = block;
   indent_ = indent;
@@ -38,18 +53,8 @@ void NodeDevices::Line(std::string_view line, const Place& at, const std::string
   const std::string resource(text.substr(0, colon));
   (block_ == Block::kCapacity ? capacity_ : allocatable_)[resource] = static_cast<int>(*count);
   const auto has = capacity_.find(resource), offers = allocatable_.find(resource);
-  if (has == capacity_.end() || offers == allocatable_.end() || offers->second >= has->second)
-    return;
-  facts.Add({"node.devices_short",
-             {{"resource", resource},
-              {"capacity", std::to_string(has->second)},
-              {"allocatable", std::to_string(offers->second)},
-              {"host", host}},
-             at,
-             fmt::format("{}: capacity {}, allocatable {}", resource, has->second, offers->second),
-             {},
-             0,
-             1});
+  if (has != capacity_.end() && offers != allocatable_.end())
+    TellShort(resource, has->second, offers->second, host, at, facts);
 }
 
 }  // namespace muster::diagnose

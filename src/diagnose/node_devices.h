@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -12,6 +13,10 @@
 #include "diagnose/fact.h"
 
 namespace muster::diagnose {
+
+// The fact "node.devices_short" of one resource, where fewer are offered than the node has.
+void TellShort(std::string_view resource, int64_t capacity, int64_t allocatable,
+               const std::string& host, const Place& at, FactStore& facts);
 
 class NodeDevices {
  public:

@@ -51,6 +51,19 @@ TEST(NodeDevices, AreReadInYamlWhereAllocatableComesFirst) {
   EXPECT_NE(first("8"), "nic.not_offered");
 }
 
+TEST(NodeDevices, AreReadInJsonToo) {
+  const auto outcome = [](const std::string& allocatable) {
+    return testing::OutcomeName(testing::DiagnoseText(
+        R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"gn3"},"status":{"allocatable":)"
+        R"({"nvidia.com/gpu":")" +
+        allocatable +
+        R"("},"capacity":{"nvidia.com/gpu":"8"},"conditions":[{"type":"Ready","status":"True"}]}})"
+        "\n"));
+  };
+  EXPECT_EQ(outcome("7"), "finding");
+  EXPECT_EQ(outcome("8"), "nothing_wrong");
+}
+
 TEST(NodeDevices, OfTheNextNodeAndOfPodsAreNotMixedIn) {
   const auto short_of = [](const std::string& text) {
     NodeDevices devices;
