@@ -255,8 +255,8 @@ std::string Summary(const Diagnosis& d, const Evidence& evidence) {
       if (f.cause->kind == CauseKind::kQuestion || &f == &first) continue;
       if (!f.explained_by.empty())
         ++follow;
-      else if (std::string name = NameOf(f.on); f.cause == first.cause && !name.empty())
-        same.push_back(std::move(name));
+      else if (f.cause == first.cause && !NameOf(f.on).empty())
+        same.push_back(NameOf(f.on));
       else
         ++others;
     }

@@ -39,11 +39,11 @@ struct Fact {
   std::string id;
   Attributes attrs;  // captured words, and host, rank, pci, device where the line names them
   Place at;
-  std::string text;               // the line: printable, no escapes, at most kTextBytes
-  std::optional<TimePoint> time;  // of the year 1972: logs disagree on whether to print a year
-  size_t order = 0;               // position in the whole input
-  size_t count = 1;               // lines that say the same; this is the first
-  size_t last = 0;                // how many facts were added before the last of them
+  std::string text;                    // the line: printable, no escapes, at most kTextBytes
+  std::optional<TimePoint> time = {};  // of the year 1972: logs disagree on whether to print a year
+  size_t order = 0;                    // position in the whole input
+  size_t count = 1;                    // lines that say the same; this is the first
+  size_t last = 0;                     // how many facts were added before the last of them
   Object object = {};
 
   // "" when there is no such attribute.

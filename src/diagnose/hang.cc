@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
+#include "diagnose/median.h"
 
 namespace muster::diagnose {
 
@@ -24,7 +25,7 @@ std::string Names(const std::vector<int>& ranks) {
 }
 
 void Say(FactStore& facts, std::string id, Attributes attrs, const Place& at, std::string text) {
-  facts.Add({std::move(id), std::move(attrs), at, std::move(text), {}, 0, 1});
+  facts.Add({std::move(id), std::move(attrs), at, std::move(text)});
 }
 
 // Where nobody says how many ranks there are: from rank 0 on, or a host's worth of them in a row.
@@ -34,11 +35,6 @@ bool LooksWhole(const std::map<int, T>& by_rank) {
   const int first = by_rank.begin()->first, last = by_rank.rbegin()->first;
   const int ranks = static_cast<int>(by_rank.size());
   return last - first + 1 == ranks && (first == 0 || ranks >= kHost);
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ bool JobMap::OnOneHost() const {
 
 void JobMap::AddFacts(FactStore& facts) const {
   const auto add = [&](std::string id, Attributes attrs, Place at, std::string text) {
-    facts.Add({std::move(id), std::move(attrs), std::move(at), std::move(text), {}, 0, 1});
+    facts.Add({std::move(id), std::move(attrs), std::move(at), std::move(text)});
   };
   for (const TransportUse& use : Transports()) {
     if (use.net && use.transport.starts_with("NET/Socket")) {

@@ -70,25 +70,19 @@ void JobMap::AddAdaptersApart(FactStore& facts) const {
               {"lacks", Shorten(Join(lacks, ", "), kTextBytes / 4)}},
              {"NCCL log", 0},
              fmt::format("{} lists {} adapters, {} lists {}", fewest_host, fewest.size(), most_host,
-                         most.size()),
-             {},
-             0,
-             1});
+                         most.size())});
 }
 
 void JobMap::AddNetworksApart(FactStore& facts) const {
-  for (auto a = bootstraps_.begin(); a != bootstraps_.end(); ++a) {
-    const auto& [host, said] = *bootstraps_.begin();
-    if (a->first.empty() || NetworkOf(a->second).empty() || NetworkOf(said).empty() ||
-        NetworkOf(a->second) == NetworkOf(said))
-      continue;
+  if (bootstraps_.empty() || NetworkOf(bootstraps_.begin()->second).empty()) return;
+  const auto& [host, said] = *bootstraps_.begin();
+  for (const auto& [other, uses] : bootstraps_) {
+    const std::string_view network = NetworkOf(uses);
+    if (other.empty() || network.empty() || network == NetworkOf(said)) continue;
     facts.Add({"job.networks_apart",
-               {{"host", host}, {"uses", said}, {"other", a->first}, {"other_uses", a->second}},
+               {{"host", host}, {"uses", said}, {"other", other}, {"other_uses", uses}},
                {"NCCL log", 0},
-               fmt::format("{} sets up over {}, {} over {}", host, said, a->first, a->second),
-               {},
-               0,
-               1});
+               fmt::format("{} sets up over {}, {} over {}", host, said, other, uses)});
     return;
   }
 }

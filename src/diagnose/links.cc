@@ -73,8 +73,6 @@ std::optional<double> SecondsOf(const Fact& f) {
   return f.Number("boot_s");
 }
 
-}  // namespace
-
 // Made with a pod, a container or a virtual machine, and without carrier at its end.
 // Source: the names that Calico, Cilium, flannel, the CNI plugins, Docker and libvirt give.
 bool IsOfAContainer(std::string_view unit) {
@@ -83,6 +81,8 @@ bool IsOfAContainer(std::string_view unit) {
   return std::any_of(kBegin.begin(), kBegin.end(),
                      [&](std::string_view begin) { return unit.starts_with(begin); });
 }
+
+}  // namespace
 
 bool ReadLinkLine(std::string_view line, const std::string& file, size_t number, FactStore& facts) {
   const std::string lower = ToLower(line);

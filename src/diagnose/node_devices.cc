@@ -15,10 +15,7 @@ void TellShort(std::string_view resource, int64_t capacity, int64_t allocatable,
               {"allocatable", std::to_string(allocatable)},
               {"host", host}},
              at,
-             fmt::format("{}: capacity {}, allocatable {}", resource, capacity, allocatable),
-             {},
-             0,
-             1});
+             fmt::format("{}: capacity {}, allocatable {}", resource, capacity, allocatable)});
 }
 
 void NodeDevices::Open(Block block, size_t indent) {

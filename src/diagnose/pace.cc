@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
+#include "diagnose/median.h"
 
 namespace muster::diagnose {
 
@@ -28,12 +29,6 @@ constexpr std::array kPaceKeys = {
     PaceKey{"step_time", false},
     PaceKey{"step time", false},
 };
-
-double MedianOf(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 // "412,000" behind ": ", "=", "(s): " or blanks; none where a word stands between.
 std::optional<double> PaceAfter(std::string_view rest) {
@@ -63,30 +58,28 @@ std::optional<Fall> FallOf(std::span<const double> samples) {
   for (size_t at = kFewestSamples; at + kFewestSamples <= samples.size(); ++at) {
     if (samples[at] >= kLowShare * samples[at - 1]) continue;
     const auto before = samples.subspan(0, at);
-    const double median = MedianOf({before.begin(), before.end()});
+    const double median = Median({before.begin(), before.end()});
     if (most_after[at] >= kLowShare * median) continue;
     const auto near = std::count_if(before.begin(), before.end(), [&](double value) {
       return std::abs(value - median) <= kNearShare * median;
     });
     if (static_cast<double>(near) < kSteadyShare * static_cast<double>(at)) continue;
     return Fall{at, median,
-                MedianOf({samples.begin() + static_cast<std::ptrdiff_t>(at), samples.end()})};
+                Median({samples.begin() + static_cast<std::ptrdiff_t>(at), samples.end()})};
   }
   return std::nullopt;
 }
 
-void Paces::Line(size_t key, std::string_view line, const Place& at) {
-  const std::string lower = ToLower(line);
-  const size_t found = lower.find(kPaceKeys[key].anchor);
-  if (found == std::string::npos) return;
-  const auto value =
-      PaceAfter(std::string_view(lower).substr(found + kPaceKeys[key].anchor.size()));
+void Paces::Line(size_t key, std::string_view line, std::string_view folded, const Place& at) {
+  const size_t found = folded.find(kPaceKeys[key].anchor);
+  if (found == std::string_view::npos) return;
+  const auto value = PaceAfter(folded.substr(found + kPaceKeys[key].anchor.size()));
   if (!value) return;
   Series& series = series_[key];
   if (series.seen++ % series.every != 0) return;
   series.samples.push_back({*value, at, std::string(line.substr(0, kTextBytes))});
   if (series.samples.size() < kMostSamples) return;
-  for (size_t i = 0; 2 * i < series.samples.size(); ++i)
+  for (size_t i = 1; 2 * i < series.samples.size(); ++i)
     series.samples[i] = std::move(series.samples[2 * i]);
   series.samples.resize(series.samples.size() / 2);
   series.every *= 2;
@@ -105,14 +98,11 @@ void Paces::End(FactStore& facts) {
     };
     const Sample& first = series.samples[fall->at];
     facts.Add({"pace.fell",
-               {{"what", std::string(Trim(kPaceKeys[key].anchor))},
+               {{"what", std::string(kPaceKeys[key].anchor)},
                 {"before", shown(fall->before)},
                 {"after", shown(fall->after)}},
                first.at,
-               Printable(Trim(first.text)),
-               {},
-               0,
-               1});
+               Printable(Trim(first.text))});
     break;  // several keys tell of one fall
   }
   series_.clear();

@@ -35,8 +35,8 @@ class Paces {
  public:
   static constexpr size_t kMostSamples = 1024;
 
-  // A line in which key number `key` stands.
-  void Line(size_t key, std::string_view line, const Place& at);
+  // A line in which key number `key` stands; `folded`: the same as FoldInto makes it.
+  void Line(size_t key, std::string_view line, std::string_view folded, const Place& at);
   // The text ends: a fact "pace.fell" (what, before, after) for the first key that fell.
   void End(FactStore& facts);
 

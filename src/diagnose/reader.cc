@@ -115,18 +115,12 @@ void Reader::End() {
     s.evidence.facts.Add({"damage",
                           {{"what", "the last line has no end"}},
                           {s.file, s.number},
-                          "the last line has no end: the text may be cut there",
-                          {},
-                          0,
-                          1});
+                          "the last line has no end: the text may be cut there"});
   if (s.noise && s.known_here)
     s.evidence.facts.Add({"damage",
                           {{"what", "bytes that are no UTF-8 text: another encoding, or damage"}},
                           {s.file, s.noise_line},
-                          "",
-                          {},
-                          0,
-                          1});
+                          ""});
   if (!s.known_here) s.evidence.unrecognised.push_back(s.file);
   s.evidence.lines += s.number;
 }

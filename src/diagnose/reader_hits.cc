@@ -62,6 +62,10 @@ void Reader::State::Hits(std::string_view line) {
   if (hits.empty()) return;
   bool folded_ready = false, kernel_done = false, devices_done = false, known = false,
        says_error = false;
+  const auto fold = [&] {
+    if (!folded_ready) FoldInto(line, folded);
+    folded_ready = true;
+  };
   unread.clear();
   // Sections first: a heading names what follows.
   for (const uint32_t hit : hits) {
@@ -85,8 +89,7 @@ void Reader::State::Hits(std::string_view line) {
     const AnchorUse& use = plan.uses[hit];
     switch (use.owner) {
       case Owner::kPattern:
-        if (!folded_ready) FoldInto(line, folded);
-        folded_ready = true;
+        fold();
         if (InSection() && knowledge.lines[use.index].id.starts_with(kBare)) break;
         if (knowledge.lines[use.index].id.starts_with(kUnread)) {
           unread.push_back(&knowledge.lines[use.index]);
@@ -122,7 +125,8 @@ void Reader::State::Hits(std::string_view line) {
         tracebacks.Caught();
         break;
       case Owner::kPace:
-        paces.Line(use.index, line, {file, number});
+        fold();
+        paces.Line(use.index, line, folded, {file, number});
         break;
       case Owner::kDevices:
         if (devices_done) break;
@@ -152,7 +156,7 @@ void Reader::State::Hits(std::string_view line) {
 
 // A line whose header calls it an error, and whose words nobody knows.
 Fact Reader::State::Complaint(std::string_view line) const {
-  Fact fact{std::string(kAnyComplaint), {}, {file, number}, Shown(line, 0), {}, 0, 1};
+  Fact fact{std::string(kAnyComplaint), {}, {file, number}, Shown(line, 0)};
   Attach(ReadSpeaker(line), fact);
   return fact;
 }

@@ -111,7 +111,7 @@ void AddSecondOpinion(const Sample& sample, const Printers& printers, bool nothi
   if (!fails && !nothing_known) return;
   const Sample::Line& shown = *unread[fails ? telling : WorthShowing(texts)];
   const std::string text = Shorten(Printable(Trim(shown.text)), kTextBytes);
-  Fact fact{std::string(fails ? kReadsLikeFailure : kSpeaksOf), {}, shown.at, text, {}, 0, 1};
+  Fact fact{std::string(fails ? kReadsLikeFailure : kSpeaksOf), {}, shown.at, text};
   fact.Set("layer", LayerOf(printers, shown.text, layer));
   fact.Set("says", fails ? "no rule knows this; it reads like a failure" : "nothing here is known");
   facts.Add(std::move(fact));
